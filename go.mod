@@ -1,0 +1,3 @@
+module worksite
+
+go 1.26
