@@ -198,6 +198,12 @@ type (
 		Effects      Finding `json:"effects"`
 	}
 
+	// ContextSource is one piece of a context's fixed beginning.
+	ContextSource struct {
+		Label  string `json:"label"` // "system", "AGENTS.md", …
+		Bytes  int    `json:"bytes"`
+		SHA256 Hash   `json:"sha256"`
+	}
 	// ModelCallStarted is on disk before the request leaves.
 	ModelCallStarted struct {
 		V             int       `json:"v"`
@@ -208,6 +214,8 @@ type (
 		ContextTokens int       `json:"contextTokens"` // estimate before sending
 		ContextLimit  int       `json:"contextLimit"`
 		LastSeq       int64     `json:"lastSeq"` // the context is a pure function of the events up to here
+		// Sources is what the fixed beginning was made of; given on the first call of a run.
+		Sources []ContextSource `json:"sources,omitempty"`
 	}
 	// ModelCallFailed says in which state the model was found and the remedy.
 	ModelCallFailed struct {
