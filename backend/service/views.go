@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"worksite/backend/domain"
+	"worksite/backend/stream"
 )
 
 // The views are what faces show and what crosses to the page; tsgen writes their
@@ -256,20 +257,9 @@ type (
 	Frame struct {
 		Type    string           `json:"type"` // "event", "delta", "output", "changes", "gap", "ping", "session"
 		Event   *domain.Event    `json:"event,omitempty"`
-		Live    *Live            `json:"live,omitempty"`
+		Live    *stream.Live     `json:"live,omitempty"`
 		Session domain.SessionID `json:"session,omitempty"` // "changes": look again; "session": its view follows
 		View    *SessionView     `json:"view,omitempty"`
 		Cursor  int64            `json:"cursor,omitempty"` // "ping", "gap": ledger position; read on from here
-	}
-	// Live is a piece of an answer or of a command's output before it is committed.
-	// Offset counts the bytes of UTF-8 text already sent for this id, so that a
-	// reader knows whether it missed some; the committed event replaces all of it.
-	Live struct {
-		Session  domain.SessionID `json:"session"`
-		ID       string           `json:"id"` // message id or call id
-		Offset   int64            `json:"offset"`
-		Text     string           `json:"text,omitempty"`
-		Thinking string           `json:"thinking,omitempty"`
-		Status   string           `json:"status,omitempty"`
 	}
 )
