@@ -116,6 +116,7 @@ type (
 		Dropped  int64        `json:"dropped,omitempty"` // bytes of output that are only in the spill file
 		Spill    Hash         `json:"spill,omitempty"`   // blob with the whole output
 		Files    []FileImage  `json:"files,omitempty"`   // what the call really changed
+		Seen     []FileImage  `json:"seen,omitempty"`    // files whose content the model was given; Post is what it read
 		Report   *ExitReport  `json:"report,omitempty"`
 		Plan     []PlanItem   `json:"plan,omitempty"`
 		Artifact *ArtifactRef `json:"artifact,omitempty"`
