@@ -44,7 +44,12 @@ func Held(path string) (bool, error) {
 	return !taken && err == nil, errors.Join(err, f.Close())
 }
 
-// Release gives the file free and removes it.
+// Close gives the file free and leaves it. A file that several processes try to
+// take by the same name must stay: another may hold the removed one.
+func (l *Lock) Close() error { return l.file.Close() }
+
+// Release gives the file free and removes it: for names that only one process
+// ever takes.
 func (l *Lock) Release() error {
 	err := os.Remove(l.file.Name())
 	return errors.Join(err, l.file.Close())

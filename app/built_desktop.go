@@ -1,0 +1,5 @@
+//go:build desktop && production
+
+package app
+
+const built = true
