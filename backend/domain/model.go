@@ -134,4 +134,5 @@ type ModelInfo struct {
 	Loaded        bool   `json:"loaded,omitempty"`
 	Size          int64  `json:"size,omitempty"` // bytes on disk
 	Recorded      bool   `json:"recorded,omitempty"`
+	Remote        bool   `json:"remote,omitempty"` // the provider passes what it is given on to another machine
 }
