@@ -37,7 +37,7 @@ func busCall(name string, object dbus.ObjectPath, method, missing, hint string, 
 	if err != nil {
 		return domain.Errorf(domain.CodeUnavailable, "%s: %w", missing, err).WithHint("%s", hint)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // the answer is in
 	if err := conn.Object(name, object).CallWithContext(ctx, method, 0, args...).Err; err != nil {
 		return domain.Errorf(domain.CodeUnavailable, "%s: %w", missing, err).WithHint("%s", hint)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,11 +46,11 @@ type handOver struct {
 
 // Claim takes the data folder for this window. args are paths to open; relative
 // ones are resolved against the current folder.
-func Claim(dataDir string, args []string) (*Instance, error) {
-	return claim(dataDir, args, handOverPatience)
+func Claim(ctx context.Context, dataDir string, args []string) (*Instance, error) {
+	return claim(ctx, dataDir, args, handOverPatience)
 }
 
-func claim(dataDir string, args []string, patience time.Duration) (*Instance, error) {
+func claim(ctx context.Context, dataDir string, args []string, patience time.Duration) (*Instance, error) {
 	abs, err := absolute(args)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func claim(dataDir string, args []string, patience time.Duration) (*Instance, er
 	}
 	socket := filepath.Join(dataDir, "window.sock")
 	if lock == nil {
-		return nil, sendArgs(socket, abs, patience)
+		return nil, sendArgs(ctx, socket, abs, patience)
 	}
 	in := &Instance{lock: lock, args: abs}
 	if len(socket) > maxSocketPath {
@@ -72,7 +73,8 @@ func claim(dataDir string, args []string, patience time.Duration) (*Instance, er
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) { // left by a killed one; we hold the lock
 		return nil, errors.Join(fmt.Errorf("remove the old socket: %w", err), lock.Close())
 	}
-	if in.listen, err = net.Listen("unix", socket); err != nil {
+	var lc net.ListenConfig
+	if in.listen, err = lc.Listen(ctx, "unix", socket); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen for a second start: %w", err), lock.Close())
 	}
 	if err := os.Chmod(socket, 0o600); err != nil {
@@ -128,24 +130,29 @@ func (in *Instance) Release() error {
 }
 
 // sendArgs hands args to the window that holds the lock.
-func sendArgs(socket string, args []string, patience time.Duration) error {
+func sendArgs(ctx context.Context, socket string, args []string, patience time.Duration) error {
 	held := func(cause error) error {
 		return domain.Errorf(domain.CodeConflict, "Worksite is open on this data folder, and its window did not answer: %w", cause).
 			WithHint("look for its window, or end that process; set WORKSITE_HOME to work in another data folder")
 	}
 	// The first one may hold the lock and not listen yet.
-	deadline := time.Now().Add(patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	var dialer net.Dialer
 	for {
-		conn, err := net.DialTimeout("unix", socket, patience)
+		conn, err := dialer.DialContext(ctx, "unix", socket)
 		if err != nil {
-			if time.Now().After(deadline) {
+			select {
+			case <-ctx.Done():
 				return held(err)
+			case <-again.C:
+				continue
 			}
-			time.Sleep(50 * time.Millisecond)
-			continue
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(deadline.Add(patience))
+		_ = conn.SetDeadline(time.Now().Add(patience))
 		if err := json.NewEncoder(conn).Encode(handOver{Args: args}); err != nil {
 			return held(err)
 		}

@@ -16,7 +16,7 @@ import (
 // R142
 func TestClaimHandsOverToTheOpenWindow(t *testing.T) {
 	dir := shortDir(t)
-	first, err := Claim(dir, nil)
+	first, err := Claim(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestClaimHandsOverToTheOpenWindow(t *testing.T) {
 	wait.Go(func() { first.Serve(done, func(args []string) { got <- args }) })
 
 	folder := filepath.Join(t.TempDir(), "Ä 100% data")
-	if _, err := Claim(dir, []string{folder}); !errors.Is(err, ErrHandedOver) {
+	if _, err := Claim(t.Context(), dir, []string{folder}); !errors.Is(err, ErrHandedOver) {
 		t.Fatalf("second claim: %v, want ErrHandedOver", err)
 	}
 	if args := <-got; !slices.Equal(args, []string{folder}) {
@@ -38,7 +38,7 @@ func TestClaimHandsOverToTheOpenWindow(t *testing.T) {
 	if err := first.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Claim(dir, nil)
+	again, err := Claim(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatalf("claim after release: %v", err)
 	}
@@ -55,7 +55,7 @@ func TestClaimAfterAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, err := Claim(dir, nil)
+	in, err := Claim(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func TestClaimAfterAKill(t *testing.T) {
 
 func TestClaimWhereTheFirstDoesNotAnswer(t *testing.T) {
 	dir := shortDir(t)
-	first, err := Claim(dir, nil)
+	first, err := Claim(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.listen.Close() // it holds the lock and hears nothing
-	_, err = claim(dir, nil, time.Millisecond)
+	_, err = claim(t.Context(), dir, nil, time.Millisecond)
 	if domain.CodeOf(err) != domain.CodeConflict || domain.HintOf(err) == "" {
 		t.Errorf("got %v, want a conflict with a hint", err)
 	}
@@ -82,7 +82,7 @@ func TestClaimWhereTheFirstDoesNotAnswer(t *testing.T) {
 
 func TestClaimWithALongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
-	in, err := Claim(dir, nil)
+	in, err := Claim(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestClaimWithALongPath(t *testing.T) {
 
 func TestClaimKeepsTheFolderPrivate(t *testing.T) {
 	dir := filepath.Join(shortDir(t), "data")
-	in, err := Claim(dir, nil)
+	in, err := Claim(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestClaimKeepsTheFolderPrivate(t *testing.T) {
 // shortDir is a temporary folder whose sockets fit into sun_path.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ws")
+	dir, err := os.MkdirTemp("", "ws") //nolint:usetesting // t.TempDir puts the test's name into the path
 	if err != nil {
 		t.Fatal(err)
 	}
