@@ -3,9 +3,9 @@
 # helpers (…test/, internal/testkit) are there for tests and count with those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-found=$(go tool -modfile=build/tools/go.mod deadcode -filter '^worksite(/|$)' \
-  -f '{{range .Funcs}}{{printf "%s: %s\n" .Position .Name}}{{end}}' . ./backend/cmd/... |
-  grep -vE '^[^:]*(test/|/internal/testkit/)' || true)
+all=$(go tool -modfile=build/tools/go.mod deadcode -filter '^worksite(/|$)' \
+  -f '{{range .Funcs}}{{printf "%s: %s\n" .Position .Name}}{{end}}' . ./backend/cmd/...)
+found=$(grep -vE '^[^:]*(test/|/internal/testkit/)' <<<"$all" | grep . || true)
 if [[ -n $found ]]; then
   echo "deadcode: no binary reaches these functions; remove them, or the test that is their only caller:"
   printf '%s\n' "$found"

@@ -189,7 +189,7 @@ type (
 	// ProviderView tells the state of one provider with its remedy.
 	ProviderView struct {
 		Name    string            `json:"name"`
-		State   domain.ModelState `json:"state"` // "" is fine
+		State   domain.ModelState `json:"state" tsgen:"empty"` // "" is fine
 		Message string            `json:"message,omitempty"`
 		Hint    string            `json:"hint,omitempty"`
 		BaseURL string            `json:"baseUrl,omitempty"`

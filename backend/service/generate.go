@@ -1,0 +1,3 @@
+package service
+
+//go:generate go run worksite/backend/internal/tsgen
