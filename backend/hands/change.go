@@ -19,6 +19,7 @@ type Change struct {
 	Mode    fs.FileMode
 	Notes   []string // what was kept of the file's form, for the model
 	Where   string   // e.g. "lines 3-5", for the model
+	Summary string   // e.g. "+14 −3"
 }
 
 // ReadForChange reads the file that a call is going to change. before is nil
@@ -41,6 +42,7 @@ func ReadForChange(ws Reader, seen *Seen, call domain.HandCall, rel string) (bef
 // diff, what it touches and the standing permission it could get.
 func (c *Change) Prepared(ws Workspace, call domain.HandCall, verb string, before []byte) *domain.PreparedCall {
 	diff := Diff(c.Image.Path, before, c.Content)
+	c.Summary = diff.Summary()
 	p := &domain.PreparedCall{
 		Call:      call,
 		Effect:    domain.Effect{Class: domain.EffectIdempotent, Files: []domain.FileImage{c.Image}},
@@ -63,10 +65,14 @@ func EditScope(ws domain.WorkspaceID) domain.GrantScope {
 	}
 }
 
-// Apply carries the change out, unless the world moved on since Prepare.
-func (c *Change) Apply(ctx context.Context, ws Workspace, seen *Seen, call domain.HandCall) (domain.HandResult, error) {
+// Apply carries the change out, unless the world moved on since Prepare or p is
+// not the call that the change was computed for.
+func (c *Change) Apply(ctx context.Context, ws Workspace, seen *Seen, p *domain.PreparedCall) (domain.HandResult, error) {
 	var res domain.HandResult
-	rel := c.Image.Path
+	call, rel := p.Call, c.Image.Path
+	if len(p.Effect.Files) != 1 || p.Effect.Files[0] != c.Image {
+		return res, domain.Errorf(domain.CodeConflict, "the change of %s is not the one that was decided on; nothing was written", rel)
+	}
 	if yes, why := ws.Protected(rel); yes {
 		return res, domain.Errorf(domain.CodeForbidden, "%s is protected: %s", rel, why)
 	}

@@ -7,6 +7,7 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 
 	"worksite/backend/hands/textfile"
+	"worksite/backend/workspace/diff"
 )
 
 // Difference is a whole unified diff with its line counts.
@@ -20,33 +21,63 @@ type Difference struct {
 // cannot show (line endings, byte order mark, binary) is said in a line of its own.
 func Diff(path string, before, after []byte) Difference {
 	old, new := textfile.Decode(before), textfile.Decode(after)
-	from, to := "a/"+path, "b/"+path
+	var b strings.Builder
 	if before == nil {
-		from = "/dev/null"
+		fmt.Fprintf(&b, "--- /dev/null\n+++ b/%s\n", path)
+	} else {
+		fmt.Fprintf(&b, "--- a/%s\n+++ b/%s\n", path, path)
 	}
 	if old.Binary || new.Binary {
-		return Difference{Text: fmt.Sprintf("--- %s\n+++ %s\nBinary file, %d bytes before and %d bytes after\n", from, to, len(before), len(after))}
+		fmt.Fprintf(&b, "Binary file, %d bytes before and %d bytes after\n", len(before), len(after))
+		return Difference{Text: b.String()}
 	}
-	d := Difference{Text: udiff.Unified(from, to, old.Text, new.Text)}
-	if d.Text == "" {
-		d.Text = fmt.Sprintf("--- %s\n+++ %s\n", from, to)
+	var d Difference
+	// The same comparison as in the review pane, so that both show the same lines.
+	f := diff.Compare(path, []byte(old.Text), []byte(new.Text))
+	if f.TooBig || f.Binary {
+		d.unified(&b, old.Text, new.Text)
+	} else {
+		d.Added, d.Removed = f.Added, f.Removed
+		for _, h := range f.Hunks {
+			hunk(&b, h)
+		}
 	}
-	if before != nil && len(before) > 0 && old.Form() != new.Form() {
-		d.Text += fmt.Sprintf("\\ was %s, becomes %s\n", old.Form(), new.Form())
+	if len(before) > 0 && old.Form() != new.Form() {
+		fmt.Fprintf(&b, "\\ was %s, becomes %s\n", old.Form(), new.Form())
 	}
-	body := false
-	for line := range strings.Lines(d.Text) {
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			body = true
-		case !body:
-		case line[0] == '+':
+	d.Text = b.String()
+	return d
+}
+
+func hunk(b *strings.Builder, h diff.Hunk) {
+	fmt.Fprintf(b, "@@ -%d,%d +%d,%d @@", h.OldStart, h.OldLines, h.NewStart, h.NewLines)
+	if h.Section != "" {
+		b.WriteString(" " + h.Section)
+	}
+	b.WriteByte('\n')
+	for _, l := range h.Lines {
+		b.WriteString(l.Op + l.Text + "\n")
+		if l.NoNL {
+			b.WriteString("\\ No newline at end of file\n")
+		}
+	}
+}
+
+// unified writes the diff of texts that are too large to be cut into hunks.
+func (d *Difference) unified(b *strings.Builder, old, new string) {
+	body := udiff.Unified("", "", old, new)
+	if i := strings.Index(body, "\n@@"); i >= 0 {
+		body = body[i+1:]
+	}
+	for line := range strings.Lines(body) {
+		switch line[0] {
+		case '+':
 			d.Added++
-		case line[0] == '-':
+		case '-':
 			d.Removed++
 		}
 	}
-	return d
+	b.WriteString(body)
 }
 
 // Summary is the short form of a row: "+14 −3".

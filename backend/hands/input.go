@@ -74,6 +74,9 @@ func Plural(n int, noun string) string {
 	if strings.HasSuffix(noun, "ch") {
 		return fmt.Sprintf("%d %ses", n, noun)
 	}
+	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
+		return fmt.Sprintf("%d %sries", n, stem)
+	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
