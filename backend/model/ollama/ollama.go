@@ -33,7 +33,10 @@ type Config struct {
 	// which a loaded model is held to be stuck if this process has dropped a
 	// request to it since its last answer. Default 4 s.
 	FirstByte time.Duration
-	// Stall is the same without such a reason to suspect it. Default 3 min.
+	// Reading is the longest time allowed for reading a prompt; within it the
+	// time is estimated from the prompt's size. Default 60 s.
+	Reading time.Duration
+	// Stall is the silence that is held to be a stuck model without such a reason. Default 3 min.
 	Stall time.Duration
 	// LoadPatience is how long a load may take. Default 15 min.
 	LoadPatience time.Duration
@@ -65,6 +68,7 @@ type server struct {
 func New(cfg Config) (*Provider, error) {
 	setDefault(&cfg.Patience, 1500*time.Millisecond)
 	setDefault(&cfg.FirstByte, 4*time.Second)
+	setDefault(&cfg.Reading, time.Minute)
 	setDefault(&cfg.Stall, 3*time.Minute)
 	setDefault(&cfg.LoadPatience, 15*time.Minute)
 	base, err := normalise(cfg.BaseURL)

@@ -26,8 +26,7 @@ import (
 // on one that is writing an answer. So the cure is harmless where it is not
 // needed: nobody's answer is ever cut short by it.
 const (
-	promptRate    = 60               // tokens a second that a prompt is read with, until a slower rate was seen
-	promptAtMost  = 60 * time.Second // the longest time allowed for reading it
+	promptRate    = 60 // tokens a second that a prompt is read with, until a rate was seen
 	bytesPerToken = 3
 	unloadWait    = 3 * time.Second
 )
@@ -115,7 +114,7 @@ func (t *track) answered(m api.Metrics) {
 	}
 }
 
-// reading bounds the time that reading a prompt of n bytes may take.
+// reading estimates how long reading a prompt of n bytes takes.
 func (t *track) reading(n int) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +122,7 @@ func (t *track) reading(n int) time.Duration {
 	if rate == 0 {
 		rate = promptRate
 	}
-	return min(time.Duration(float64(n)/bytesPerToken/rate*float64(time.Second)), promptAtMost)
+	return time.Duration(float64(n) / bytesPerToken / rate * float64(time.Second))
 }
 
 // epoch numbers the frees so far.
@@ -261,6 +260,10 @@ func (w *watchdog) run(ctx context.Context, answered, stop <-chan struct{}) erro
 		switch {
 		case err != nil: // the request itself will tell
 			continue
+		case m != nil && m.ContextLength == w.call.numCtx && w.track.busy():
+			readyAt = time.Now() // the clock starts when that answer has ended
+			tell(domain.ModelQueued)
+			continue
 		case m == nil, m.ContextLength != 0 && m.ContextLength != w.call.numCtx, !m.ExpiresAt.Equal(expires):
 			if m != nil {
 				expires = m.ExpiresAt
@@ -281,11 +284,8 @@ func (w *watchdog) run(ctx context.Context, answered, stop <-chan struct{}) erro
 		if readyAt.IsZero() {
 			readyAt = time.Now()
 		}
-		silent := time.Since(readyAt) - w.track.reading(w.call.bytes)
+		silent := time.Since(readyAt) - min(w.track.reading(w.call.bytes), w.cfg.Reading)
 		switch {
-		case w.track.busy():
-			tell(domain.ModelQueued)
-			readyAt = time.Now() // the clock starts when that answer has ended
 		case silent <= 0: // probably reading the prompt
 		case w.patient:
 			tell(domain.ModelQueued)
