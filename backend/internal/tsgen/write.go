@@ -148,7 +148,7 @@ func (s *source) writeEvents(b *bytes.Buffer) error {
 	fields := s.types[event].fields
 	head := slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return f.name == "kind" || f.name == "payload" })
 	if len(head) != len(fields)-2 {
-		return fmt.Errorf("Event must have the fields kind and payload")
+		return fmt.Errorf("the type Event must have the fields kind and payload")
 	}
 	writeFields(b, head)
 	b.WriteString(`}
