@@ -251,14 +251,20 @@ func TestTheChecksThemselves(t *testing.T) {
 		got  []string
 		want []string
 	}{
-		{"a forbidden import", checkLayers(all, []layer{{"a", true, nil, "why"}, {"b", false, []string{"a", "c"}, ""}, {"c", false, nil, ""}}),
-			[]string{"a imports b, and must not: why"}},
+		{
+			"a forbidden import", checkLayers(all, []layer{{"a", true, nil, "why"}, {"b", false, []string{"a", "c"}, ""}, {"c", false, nil, ""}}),
+			[]string{"a imports b, and must not: why"},
+		},
 		{"no rule", checkLayers(map[string]pkg{"x": {}}, nil), []string{"x has no rule: add a line to rules_test.go that says what it may import and why"}},
-		{"no package", checkLayers(map[string]pkg{}, []layer{{"gone", false, nil, ""}}),
-			[]string{"a rule for gone names gone, which does not exist; the rule would prove nothing"}},
-		{"the longest path decides", checkLayers(map[string]pkg{"a": {}, "b": {}, "a/sub": {Imports: []string{"worksite/b"}}},
-			[]layer{{"a", true, []string{"b"}, ""}, {"a/sub", false, nil, "deep"}, {"b", false, nil, ""}}),
-			[]string{"a/sub imports b, and must not: deep"}},
+		{
+			"no package", checkLayers(map[string]pkg{}, []layer{{"gone", false, nil, ""}}),
+			[]string{"a rule for gone names gone, which does not exist; the rule would prove nothing"},
+		},
+		{
+			"the longest path decides", checkLayers(map[string]pkg{"a": {}, "b": {}, "a/sub": {Imports: []string{"worksite/b"}}},
+				[]layer{{"a", true, []string{"b"}, ""}, {"a/sub", false, nil, "deep"}, {"b", false, nil, ""}}),
+			[]string{"a/sub imports b, and must not: deep"},
+		},
 		{"a confined package", checkConfined(all, []confined{{"os/exec", []string{"a"}, "one place"}}), []string{"b imports os/exec, and must not: one place"}},
 		{"a confined module", checkConfined(all, []confined{{"example.org/wide", []string{"a"}, "one place"}}), []string{"c imports example.org/wide/deep, and must not: one place"}},
 		{"a name that only starts alike", checkConfined(all, []confined{{"example.org/wi", nil, ""}}), []string{"nothing imports example.org/wi any more; remove its confinement"}},
