@@ -13,6 +13,9 @@ import (
 	"worksite/backend/domain"
 )
 
+// Version is the program's version; the linker sets it.
+var Version = "dev"
+
 // Home returns the data folder: $WORKSITE_HOME, else the system's place for a
 // person's application data. It is not created.
 func Home() (string, error) {
