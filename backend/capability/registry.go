@@ -29,6 +29,12 @@ type Hand interface {
 	Probe(ctx context.Context, call domain.HandCall, effect domain.Effect) (domain.ProbeResult, string)
 }
 
+// Recoverer is a hand that can tell the facts of a call that Probe found done, so
+// that the ledger gets the same facts as without the crash.
+type Recoverer interface {
+	Recovered(ctx context.Context, call domain.HandCall, effect domain.Effect) (domain.HandResult, error)
+}
+
 // UnknownError says that the call may or may not have had its effect. Known is
 // what can be said about it, in words.
 type UnknownError struct {
@@ -177,6 +183,27 @@ func (r *Registry) Probe(ctx context.Context, name string, call domain.HandCall,
 	}()
 	res, evidence = e.hand.Probe(ctx, call, effect)
 	return res, clip(evidence, maxMessage)
+}
+
+// Recovered returns the result of a call that Probe found done; nothing is
+// performed. A hand that is no [Recoverer] answers with the evidence alone.
+func (r *Registry) Recovered(ctx context.Context, name string, call domain.HandCall, effect domain.Effect, evidence string) (res domain.HandResult, err error) {
+	e, err := r.lookup(name)
+	if err != nil {
+		return res, err
+	}
+	if rec, ok := e.hand.(Recoverer); ok {
+		ctx, cancel := context.WithTimeout(ctx, e.spec.Timeout)
+		defer cancel()
+		defer recovered(name, "recovering", &err)
+		if res, err = rec.Recovered(ctx, call, effect); err != nil {
+			return res, bound(err)
+		}
+	}
+	if res.Output.Text == "" {
+		res.Output.Text = "Done before an interruption: " + evidence
+	}
+	return r.bounded(ctx, e.spec, res)
 }
 
 // Execute performs a prepared call within its limits. It refuses a call whose

@@ -79,7 +79,7 @@ func (c *Change) Apply(ctx context.Context, ws Workspace, seen *Seen, p *domain.
 	if domain.HashBytes(c.Content) != c.Image.Post {
 		return res, domain.Errorf(domain.CodeConflict, "the new content of %s is not the one that was decided on; nothing was written", rel)
 	}
-	drafts, err := begin(ctx, ws, call.Session)
+	drafts, err := Begin(ctx, ws, call.Session)
 	if err != nil {
 		return res, fmt.Errorf("take base snapshot: %w", err)
 	}
@@ -116,6 +116,17 @@ func ProbeChange(ws Reader, effect domain.Effect) (domain.ProbeResult, string) {
 		return domain.ProbeNotDone, fmt.Sprintf("%s is as it was before the call (%.12s)", f.Path, f.Pre)
 	}
 	return domain.ProbeUnknown, fmt.Sprintf("%s is neither as before the call nor as after it; something else changed it", f.Path)
+}
+
+// RecoveredChange is the result of a change that was found done after a crash.
+func RecoveredChange(seen *Seen, call domain.HandCall, effect domain.Effect) (domain.HandResult, error) {
+	var res domain.HandResult
+	for _, f := range effect.Files {
+		seen.Mark(call.Session, f.Path, f.Post)
+		res.Drafts = append(res.Drafts, domain.FileWritten{V: 1, CallID: call.CallID, File: f})
+	}
+	res.Output.Files = effect.Files
+	return res, nil
 }
 
 // HiddenCharacters warns of characters that make a text read differently from

@@ -71,7 +71,7 @@ func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if strings.HasSuffix(noun, "ch") {
+	if strings.HasSuffix(noun, "ch") || strings.HasSuffix(noun, "ss") {
 		return fmt.Sprintf("%d %ses", n, noun)
 	}
 	if stem, ok := strings.CutSuffix(noun, "ry"); ok {

@@ -76,9 +76,9 @@ func OpenFile(ws Reader, rel string) (*os.File, error) {
 	return root.Open(rel)
 }
 
-// begin takes the session's base snapshot before its first effect and returns
+// Begin takes the session's base snapshot before its first effect and returns
 // the fact to record when it was taken now.
-func begin(ctx context.Context, ws Observer, session domain.SessionID) ([]domain.Payload, error) {
+func Begin(ctx context.Context, ws Observer, session domain.SessionID) ([]domain.Payload, error) {
 	based, fresh, err := ws.Base(ctx, session)
 	if err != nil || !fresh {
 		return nil, err

@@ -168,3 +168,8 @@ func (h *Hand) Probe(ctx context.Context, call domain.HandCall, effect domain.Ef
 	}
 	return hands.ProbeChange(ws, effect)
 }
+
+// Recovered implements capability.Recoverer.
+func (h *Hand) Recovered(_ context.Context, call domain.HandCall, effect domain.Effect) (domain.HandResult, error) {
+	return hands.RecoveredChange(h.seen, call, effect)
+}

@@ -129,6 +129,11 @@ func TestProbeByImages(t *testing.T) {
 			t.Errorf("%q: %s, %s", content, got, evidence)
 		}
 	}
+	// Found done, the ledger gets the same facts as without the crash.
+	res, err := c.Registry.Recovered(t.Context(), "edit", p.Call, p.Effect, "the file has its new content")
+	if err != nil || len(res.Drafts) != 1 || res.Drafts[0].(domain.FileWritten).File != p.Effect.Files[0] || !strings.Contains(res.Output.Text, "new content") {
+		t.Fatalf("%+v %v", res, err)
+	}
 }
 
 func TestReplaceAllAndManyMatches(t *testing.T) {

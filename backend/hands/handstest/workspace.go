@@ -4,7 +4,6 @@
 package handstest
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -69,6 +68,9 @@ func (w *Workspace) Get(rel string) string {
 	b, _ := os.ReadFile(filepath.Join(w.Dir, filepath.FromSlash(rel)))
 	return string(b)
 }
+
+// Remove deletes a file behind the hands' back.
+func (w *Workspace) Remove(rel string) error { return w.root.Remove(rel) }
 
 // Open is a hands.OpenFunc.
 func (w *Workspace) Open(_ context.Context, id domain.WorkspaceID) (hands.Workspace, error) {
@@ -267,13 +269,4 @@ func (c *Caller) Do(ctx context.Context, args map[string]any) (domain.HandResult
 		return domain.HandResult{}, err
 	}
 	return c.Execute(ctx, p)
-}
-
-// Lines splits text for comparison.
-func Lines(text string) []string {
-	var out []string
-	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {
-		out = append(out, s.Text())
-	}
-	return out
 }
