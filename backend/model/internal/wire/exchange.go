@@ -26,6 +26,7 @@ var ErrLineTooLong = errors.New("a line of the answer is longer than 8 MB")
 // exported fields, put it into the request's context with [Exchange.Context],
 // and read the results after (or, for Line, while) the client library works.
 type Exchange struct {
+	Observe   bool              // leave the body as it is, only watch the answer
 	Messages  []json.RawMessage // replace the body's empty "messages" list
 	Tools     json.RawMessage   // "tools", left out when nil
 	SkipBlank bool              // hide blank lines (they are no separators in NDJSON)
@@ -93,25 +94,13 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return t.Base.RoundTrip(req)
 	}
-	small, err := io.ReadAll(req.Body)
-	if cerr := req.Body.Close(); err == nil {
-		err = cerr
+	out := req
+	if !x.Observe {
+		var err error
+		if out, err = x.fill(req); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read request body: %w", err)
-	}
-	parts, size, err := splice(small, x.Messages, x.Tools)
-	if err != nil {
-		return nil, err
-	}
-	x.mu.Lock()
-	x.sent = size
-	x.mu.Unlock()
-	out := req.Clone(req.Context())
-	out.ContentLength = size
-	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(newPartsReader(parts)), nil }
-	out.Body, _ = out.GetBody()
-
 	res, err := t.Base.RoundTrip(out)
 	if err != nil {
 		return nil, err
@@ -133,6 +122,29 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = &lineReader{x: x, body: res.Body, in: bufio.NewReaderSize(res.Body, 16<<10)}
 	return res, nil
+}
+
+// fill returns req with the exchange's messages and tools in its body.
+func (x *Exchange) fill(req *http.Request) (*http.Request, error) {
+	small, err := io.ReadAll(req.Body)
+	if cerr := req.Body.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read request body: %w", err)
+	}
+	parts, size, err := splice(small, x.Messages, x.Tools)
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	x.sent = size
+	x.mu.Unlock()
+	out := req.Clone(req.Context())
+	out.ContentLength = size
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(&partsReader{parts: parts}), nil }
+	out.Body, err = out.GetBody()
+	return out, err
 }
 
 var holes = [][]byte{[]byte(`"messages":[]`), []byte(`"messages":null`)}
@@ -173,8 +185,6 @@ type partsReader struct {
 	parts [][]byte
 	at    int
 }
-
-func newPartsReader(parts [][]byte) *partsReader { return &partsReader{parts: parts} }
 
 func (r *partsReader) Read(p []byte) (n int, err error) {
 	for n < len(p) && len(r.parts) > 0 {
