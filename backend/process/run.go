@@ -114,6 +114,16 @@ func (t *tree) watch(ctx context.Context, s Spec, over, exited <-chan struct{}, 
 		return true
 	case <-grace.C:
 	}
+	if s.Kill != nil {
+		s.Kill()
+		soft := time.NewTimer(drainTime)
+		defer soft.Stop()
+		select {
+		case <-exited:
+			return true
+		case <-soft.C:
+		}
+	}
 	t.kill()
 	last := time.NewTimer(killTime)
 	defer last.Stop()

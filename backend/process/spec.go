@@ -57,6 +57,9 @@ type Spec struct {
 	Contained bool
 	// Stop, when given, asks the program to end in place of SIGTERM.
 	Stop func()
+	// Kill, when given, is tried in place of SIGKILL, which still follows if the
+	// program has not ended 250 ms later.
+	Kill func()
 }
 
 // Result is how a program ended and what it said.

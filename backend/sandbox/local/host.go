@@ -1,0 +1,289 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"worksite/backend/process"
+)
+
+// machine is what host discovery may look at; tests give their own.
+type machine struct {
+	home, path string
+	getenv     func(string) string
+	readable   func(string) bool
+}
+
+// secrets are files and folders (with a final slash) in what is shown of the system
+// that no command needs. Those that this user cannot read are closed inside as well.
+var secrets = []string{
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/security/opasswd", "/etc/sudoers", "/etc/sudoers.d/",
+	"/etc/ssh/", "/etc/ssl/private/", "/etc/pki/tls/private/", "/etc/letsencrypt/", "/etc/krb5.keytab", "/etc/machine-id",
+	"/etc/NetworkManager/", "/etc/wpa_supplicant/", "/etc/wireguard/", "/etc/openvpn/", "/etc/ipsec.secrets", "/etc/ipsec.d/", "/etc/ppp/", "/etc/iwd/",
+	"/etc/fstab", "/etc/crypttab", "/etc/exports", "/etc/environment", "/etc/docker/", "/etc/containers/", "/etc/kubernetes/", "/etc/rancher/",
+	"/etc/cups/", "/etc/mysql/", "/etc/postgresql/", "/etc/redis/", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d/", "/etc/exim4/", "/etc/postfix/",
+	"/etc/msmtprc", "/etc/polkit-1/", "/etc/audit/", "/etc/cron.d/", "/etc/crontab", "/etc/default/", "/etc/netplan/", "/etc/samba/", "/etc/credstore/",
+	"/etc/ld.so.preload",
+}
+
+// homeTools are places in a home folder that hold programs and nothing personal: the
+// beginning of a PATH entry, and what to show for it. Everything else in the home
+// folder stays unseen, above all the folders around these (".cargo" has a token).
+var homeTools = []struct {
+	prefix string
+	show   []string
+	env    string // variable that names the first shown
+}{
+	{".cargo/bin", []string{".rustup", ".cargo/bin"}, "RUSTUP_HOME"},
+	{".pyenv", []string{".pyenv"}, "PYENV_ROOT"},
+	{".nvm/versions", []string{".nvm/versions"}, ""},
+	{".volta", []string{".volta"}, "VOLTA_HOME"},
+	{".asdf", []string{".asdf"}, "ASDF_DATA_DIR"},
+	{".rbenv", []string{".rbenv"}, "RBENV_ROOT"},
+	{".nodenv", []string{".nodenv"}, "NODENV_ROOT"},
+	{".goenv", []string{".goenv"}, "GOENV_ROOT"},
+	{".jenv", []string{".jenv"}, ""},
+	{".sdkman/candidates", []string{".sdkman/candidates"}, ""},
+	{".local/share/mise", []string{".local/share/mise"}, "MISE_DATA_DIR"},
+	{".local/share/fnm", []string{".local/share/fnm"}, ""},
+	{".local/share/pnpm", []string{".local/share/pnpm"}, ""},
+	{".local/bin", []string{".local/bin", ".local/share/uv", ".local/share/pipx", ".local/pipx"}, ""},
+	{".deno/bin", []string{".deno/bin"}, ""},
+	{".bun/bin", []string{".bun/bin"}, ""},
+	{".ghcup", []string{".ghcup"}, ""},
+	{".juliaup", []string{".juliaup", ".julia/juliaup"}, ""},
+	{".dotnet", []string{".dotnet"}, "DOTNET_ROOT"},
+	{"go/bin", []string{"go/bin"}, ""},
+	{"sdk", []string{"sdk"}, ""},
+	{"miniconda3", []string{"miniconda3"}, ""},
+	{"miniforge3", []string{"miniforge3"}, ""},
+	{"mambaforge", []string{"mambaforge"}, ""},
+	{"anaconda3", []string{"anaconda3"}, ""},
+}
+
+// knownTools are looked up in the PATH, and shown with the folder they are installed
+// in, wherever that is.
+var knownTools = []string{"go", "node", "python3", "cargo", "java", "ruby", "deno", "bun", "dotnet", "zig", "julia", "php", "uv"}
+
+// never are places that a PATH may name and that are not shown: what is mounted
+// there has another owner or another life.
+var never = []string{"/tmp", "/var/tmp", "/run", "/proc", "/sys", "/dev", "/mnt", "/media"}
+
+// findHost finds what this machine offers.
+func findHost(m machine) Host {
+	h := Host{Home: m.home, Env: map[string]string{}}
+	if h.Home == "/" || h.Home == "" {
+		h.Home = "/home/user"
+	}
+	var shown []string
+	root := func(p string) {
+		info, err := os.Lstat(p)
+		switch {
+		case err != nil:
+		case info.Mode()&os.ModeSymlink != 0:
+			if to, err := os.Readlink(p); err == nil {
+				h.Root = append(h.Root, Mount{Path: p, Link: to})
+				shown = append(shown, p)
+			}
+		case info.IsDir():
+			h.Root = append(h.Root, Mount{Path: p})
+			shown = append(shown, p)
+		}
+	}
+	for _, p := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store"} {
+		root(p)
+	}
+	for _, s := range secrets {
+		info, err := os.Lstat(strings.TrimSuffix(s, "/"))
+		if err == nil && info.Mode()&os.ModeSymlink == 0 && info.IsDir() == strings.HasSuffix(s, "/") && m.readable(s) {
+			h.Hidden = append(h.Hidden, s)
+		}
+	}
+
+	t := &tools{m: m, host: &h, shown: shown}
+	for _, dir := range filepath.SplitList(m.path) {
+		if filepath.IsAbs(dir) && t.pathEntry(filepath.Clean(dir)) {
+			h.Path = appendNew(h.Path, filepath.Clean(dir))
+		}
+	}
+	for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
+		h.Path = appendNew(h.Path, dir)
+	}
+	for _, name := range knownTools {
+		t.program(name)
+	}
+	h.Tools = outermost(h.Tools)
+	for _, dir := range goModules(m) {
+		if isDir(dir) {
+			h.GoModules = dir
+			break
+		}
+	}
+	return h
+}
+
+type tools struct {
+	m     machine
+	host  *Host
+	shown []string
+}
+
+func (t *tools) isShown(p string) bool {
+	for _, s := range t.shown {
+		if within(p, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tools) show(p string) {
+	t.host.Tools = appendNew(t.host.Tools, p)
+	t.shown = append(t.shown, p)
+}
+
+// pathEntry makes a directory of the PATH visible, if it may be, and reports whether
+// it is.
+func (t *tools) pathEntry(dir string) bool {
+	if !isDir(resolve(dir)) {
+		return false
+	}
+	if t.isShown(dir) {
+		return true
+	}
+	if within(dir, t.m.home) {
+		return t.homeTool(dir)
+	}
+	for _, n := range never {
+		if within(dir, n) {
+			return false
+		}
+	}
+	if within(t.m.home, dir) || filepath.Dir(dir) == "/" {
+		return false
+	}
+	if resolved := resolve(dir); resolved != dir && !t.isShown(resolved) {
+		return false // shown under its own name only
+	}
+	t.show(t.prefix(dir))
+	return true
+}
+
+// prefix returns the folder that a program directory outside the home is installed
+// in: the parent of a "bin", unless that contains more than an installation.
+func (t *tools) prefix(dir string) string {
+	parent := filepath.Dir(dir)
+	switch filepath.Base(dir) {
+	case "bin", "sbin":
+		if parent != "/" && filepath.Dir(parent) != "/" && !within(t.m.home, parent) {
+			return parent
+		}
+	}
+	return dir
+}
+
+func (t *tools) homeTool(dir string) bool {
+	for _, h := range homeTools {
+		if !within(dir, filepath.Join(t.m.home, h.prefix)) {
+			continue
+		}
+		for i, s := range h.show {
+			p := filepath.Join(t.m.home, s)
+			if isDir(p) {
+				t.show(p)
+				if i == 0 && h.env != "" {
+					t.host.Env[h.env] = p
+				}
+			}
+		}
+		return t.isShown(dir)
+	}
+	return false
+}
+
+// program makes one known program usable: the link that the PATH finds may lead into
+// a folder of its own.
+func (t *tools) program(name string) {
+	found, err := process.LookPath(name, t.m.path)
+	if err != nil {
+		return
+	}
+	file := resolve(found)
+	dir := filepath.Dir(file)
+	if t.isShown(file) && t.isShown(found) {
+		return
+	}
+	prefix := filepath.Dir(dir)
+	if filepath.Base(dir) != "bin" || !isInstallation(prefix) || within(t.m.home, prefix) {
+		return
+	}
+	for _, n := range never {
+		if within(prefix, n) {
+			return
+		}
+	}
+	if !t.isShown(file) {
+		t.show(prefix)
+	}
+	if !t.isShown(found) {
+		t.host.Path = appendNew(t.host.Path, dir)
+	}
+}
+
+// isInstallation recognises the folder of a toolchain by what only such has.
+func isInstallation(dir string) bool {
+	for _, mark := range []string{"VERSION", "release", "include/node", "lib/node_modules", "pyvenv.cfg", "lib/rustlib", "lib/ruby"} {
+		if _, err := os.Stat(filepath.Join(dir, mark)); err == nil {
+			return true
+		}
+	}
+	python, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*"))
+	return len(python) > 0
+}
+
+func goModules(m machine) []string {
+	var out []string
+	if dir := m.getenv("GOMODCACHE"); filepath.IsAbs(dir) {
+		out = append(out, dir)
+	}
+	for _, dir := range filepath.SplitList(m.getenv("GOPATH")) {
+		if filepath.IsAbs(dir) {
+			out = append(out, filepath.Join(dir, "pkg", "mod"))
+		}
+	}
+	return append(out, filepath.Join(m.home, "go", "pkg", "mod"))
+}
+
+func resolve(p string) string {
+	if r, err := filepath.EvalSymlinks(p); err == nil {
+		return r
+	}
+	return p
+}
+
+func appendNew(list []string, s string) []string {
+	for _, have := range list {
+		if have == s {
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+// outermost sorts paths and leaves out those that lie in another of them.
+func outermost(paths []string) []string {
+	sort.Strings(paths)
+	var out []string
+	for _, p := range paths {
+		inside := false
+		for _, o := range out {
+			inside = inside || within(p, o)
+		}
+		if !inside {
+			out = append(out, p)
+		}
+	}
+	return out
+}
