@@ -17,7 +17,6 @@ DEADCODE := go tool -modfile=build/tools/go.mod deadcode
 STEP     := build/step.sh
 
 PAGE_SOURCES := $(shell find frontend/src frontend/public -type f 2>/dev/null) frontend/index.html frontend/vite.config.ts frontend/svelte.config.js frontend/tsconfig.json
-HELPER       := backend/sandbox/local/helper.bin
 
 ##@ Use it
 
@@ -88,7 +87,7 @@ test: ## everything, from a clean clone; what CI runs
 	@echo && echo "Everything passed."
 
 .PHONY: test-go
-test-go: $(HELPER) ## the Go tests, with the race detector
+test-go: helper ## the Go tests, with the race detector
 	go vet ./...
 	go test -race -timeout 15m ./...
 
@@ -110,10 +109,10 @@ test-ollama: bin/worksite ## against a real Ollama, built from its module
 
 .PHONY: bench
 bench: bin/worksite ## the figures that the README claims, as ratios of one run
-	go test -run '^$$' -bench . -benchtime 1x -count 1 ./backend/internal/bench
+	go run ./backend/internal/bench -binary bin/worksite
 
 .PHONY: soak
-soak: $(HELPER) ## the crash storm: kills at every write, thousands of times
+soak: helper ## the crash storm: kills at every write, thousands of times
 	WORKSITE_SOAK=1 go test -count=1 -timeout 60m -run Soak ./...
 
 .PHONY: screenshots
@@ -141,16 +140,15 @@ frontend/dist/index.html: frontend/node_modules/.package-lock.json $(PAGE_SOURCE
 	cd frontend && npx vite build --logLevel warn
 	@touch frontend/dist/.gitkeep $@
 
-$(HELPER): build/sandbox-helper.sh $(wildcard backend/sandbox/helper/*)
-	build/sandbox-helper.sh
+# Process 1 of the Linux sandbox, embedded into both; the script keeps an unchanged one.
+.PHONY: helper
+helper:
+	@build/sandbox-helper.sh
 
-.PHONY: FORCE
-FORCE:
-
-bin/worksite: frontend/dist/index.html $(HELPER) FORCE
+bin/worksite: frontend/dist/index.html helper
 	@mkdir -p bin
 	go build $(GOFLAGS_) -o $@ ./backend/cmd/worksite
 
-bin/worksite-desktop: frontend/dist/index.html $(HELPER) FORCE
+bin/worksite-desktop: frontend/dist/index.html helper
 	@mkdir -p bin
 	go build $(GOFLAGS_) -tags $(WINDOW_TAGS) -o $@ .

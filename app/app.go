@@ -31,7 +31,8 @@ type Config struct {
 	DataDir string
 	// Handler serves the page and the API.
 	Handler http.Handler
-	// Running returns the titles of the sessions whose run this process carries.
+	// Running returns the titles of the sessions whose run this process carries;
+	// nil when there can be none.
 	Running func(context.Context) ([]string, error)
 	// Instance is the claim on the data folder, from Claim.
 	Instance *Instance
@@ -54,8 +55,8 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := Available(); err != nil {
 		return err
 	}
-	if cfg.Handler == nil || cfg.Instance == nil || cfg.Running == nil || cfg.Log == nil {
-		return errors.New("app: handler, instance, running and log are required")
+	if cfg.Handler == nil || cfg.Instance == nil || cfg.Log == nil {
+		return errors.New("app: handler, instance and log are required")
 	}
 	w := &window{cfg: cfg, ending: ctx, native: &Native{}}
 	w.native.shell = w.shell()
@@ -170,6 +171,9 @@ func (w *window) beforeClose(ctx context.Context) bool {
 		return false
 	}
 	w.remember(ctx)
+	if w.cfg.Running == nil {
+		return false
+	}
 	titles, err := w.cfg.Running(ctx)
 	if err != nil {
 		w.cfg.Log.Warn("could not tell whether a run is going on", "error", err)

@@ -52,6 +52,7 @@ var layers = []layer{
 	{".", false, []string{"app", "backend/config", "backend/domain", "backend/server", "backend/service", "frontend"}, "it joins the window and the page"},
 
 	{"backend/internal/archtest", false, nil, tool},
+	{"backend/internal/conformance", false, nil, tool},
 	{"backend/internal/tsgen", false, nil, tool},
 }
 
