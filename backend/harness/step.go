@@ -19,7 +19,7 @@ const maxModelRetries = 2
 // When ctx is cancelled, what was going on is recorded as stopped; a cause of
 // [ErrShutdown] leaves the run open, any other ends it as cancelled.
 func (h *Harness) Step(ctx context.Context, lease domain.Lease) (Progress, error) {
-	st, err := h.load(ctx, lease.Session)
+	st, err := h.load(context.WithoutCancel(ctx), lease.Session)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func fdatasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
