@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"worksite/backend/domain"
 	"worksite/sessions/internal/journal"
@@ -139,11 +137,11 @@ func (w *writer) insert(e *domain.Event, p domain.Payload) error {
 
 // index makes the text of an event searchable.
 func (w *writer) index(pos int64, p domain.Payload) error {
-	text := searchable(p)
+	text := projection.Text(p)
 	if text == "" {
 		return nil
 	}
-	_, err := w.exec(qAddSearch, pos, fold(text))
+	_, err := w.exec(qAddSearch, pos, projection.Fold(text))
 	return err
 }
 
@@ -220,21 +218,4 @@ func joinHead(head, waiting string) (h projection.Session, err error) {
 	}
 	h.Approvals, h.Queue = part.Approvals, part.Queue
 	return h, nil
-}
-
-// searchable returns the text of p that a search looks at.
-func searchable(p domain.Payload) string {
-	switch p := p.(type) {
-	case domain.MessageSent:
-		return p.Text
-	case domain.MessageCompleted:
-		return p.Text
-	}
-	return ""
-}
-
-// fold makes text comparable without regard to case, rune by rune, so that a
-// place in the folded text is the same place in the original.
-func fold(text string) string {
-	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, text)
 }

@@ -65,7 +65,7 @@ func (r OpenReport) Words() []string {
 
 // Open opens the ledger in a folder, or begins one. A damaged file never stops
 // it: the file is set aside whole and what can be read of it is rescued, see
-// [Store.Report]. A file of a newer Worksite is refused, untouched.
+// [Store.Opened]. A file of a newer Worksite is refused, untouched.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return open(ctx, cfg, migrations.Files)
 }

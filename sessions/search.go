@@ -3,24 +3,19 @@ package sessions
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"worksite/backend/domain"
 	"worksite/sessions/projection"
 )
 
-const (
-	defaultHits  = 50
-	snippetRunes = 160
-)
+const defaultHits = 50
 
 // Search finds the messages and session titles that contain every word of text,
 // without regard to case, newest first, at most limit (0: 50). Titles come first.
 func (s *Store) Search(ctx context.Context, text string, limit int) ([]projection.Hit, error) {
-	words := strings.Fields(fold(text))
+	words := projection.Words(text)
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -35,8 +30,8 @@ func (s *Store) Search(ctx context.Context, text string, limit int) ([]projectio
 	var hits []projection.Hit
 	for _, v := range all {
 		titles[v.ID] = v.Title
-		if len(hits) < limit && containsAll(fold(v.Title), words) {
-			hits = append(hits, projection.Hit{Session: v.ID, Title: v.Title, Seq: v.TitleSeq, At: v.UpdatedAt, Snippet: snippet(v.Title, words)})
+		if len(hits) < limit && projection.Matches(v.Title, words) {
+			hits = append(hits, projection.Hit{Session: v.ID, Title: v.Title, Seq: v.TitleSeq, At: v.UpdatedAt, Snippet: projection.Snippet(v.Title, words)})
 		}
 	}
 	if len(hits) >= limit {
@@ -72,36 +67,8 @@ func (s *Store) searchText(ctx context.Context, words []string, limit int, title
 			return nil, err
 		}
 		h.Session, h.Title, h.At = domain.SessionID(session), titles[domain.SessionID(session)], time.UnixMicro(created).UTC()
-		h.Snippet = snippet(searchable(p), words)
+		h.Snippet = projection.Snippet(projection.Text(p), words)
 		hits = append(hits, h)
 	}
 	return hits, errors.Join(rows.Err(), rows.Close())
-}
-
-func containsAll(folded string, words []string) bool {
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(folded, w) })
-}
-
-// snippet cuts a piece of text around the first word that matches, on one line.
-func snippet(text string, words []string) string {
-	runes := []rune(text)
-	at := 0
-	folded := fold(text)
-	for _, w := range words {
-		if i := strings.Index(folded, w); i >= 0 {
-			at = len([]rune(folded[:i])) // folding keeps the number of runes
-			break
-		}
-	}
-	start := max(0, at-snippetRunes/4)
-	end := min(len(runes), start+snippetRunes)
-	start = max(0, min(start, end-snippetRunes))
-	out := strings.Join(strings.FieldsFunc(string(runes[start:end]), unicode.IsSpace), " ")
-	if start > 0 {
-		out = "… " + out
-	}
-	if end < len(runes) {
-		out += " …"
-	}
-	return out
 }

@@ -25,6 +25,6 @@ func TestSmoke(t *testing.T) {
 	t.Logf("%+v %v", h, err)
 	r, err := s.Verify(t.Context(), "")
 	t.Logf("%+v %v %v", r, r.Bad, err)
-	t.Logf("%+v", s.Report())
+	t.Logf("%+v", s.Opened())
 	if err := s.Close(); err != nil { t.Fatal(err) }
 }

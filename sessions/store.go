@@ -52,8 +52,14 @@ const readers = 4
 // Cell returns the identity that this ledger writes under.
 func (s *Store) Cell() domain.Cell { return s.cell }
 
-// Report says what [Open] found and did.
-func (s *Store) Report() OpenReport { return s.opened }
+// Opened says what [Open] found and did.
+func (s *Store) Opened() OpenReport { return s.opened }
+
+// Report is [Store.Opened] in words, one sentence each; nil when all was well.
+func (s *Store) Report() []string { return s.opened.Words() }
+
+// Now is the clock that leases expire by.
+func (s *Store) Now() time.Time { return s.now() }
 
 // Close writes what was accepted, signs the head and returns after the last
 // goroutine has ended. Appends made afterwards are refused.

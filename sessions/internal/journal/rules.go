@@ -78,7 +78,7 @@ func checkRun(b Book, head projection.Session, e *domain.Event, p domain.Payload
 	switch {
 	case err != nil:
 		return err
-	case !ok:
+	case !ok && !ahead(e.Kind):
 		return domain.Errorf(domain.CodeInvalid, "%s names run %s, which was never started in this session", e.Kind, e.Run)
 	case run.Finished > 0 && work(e.Kind):
 		return domain.Errorf(domain.CodeFinished, "run %s has ended; nothing more can happen in it", e.Run).
@@ -106,6 +106,12 @@ func work(k domain.Kind) bool {
 		return true
 	}
 	return false
+}
+
+// ahead reports whether k may name a run that starts only after it: the
+// instruction that a run is about to work on, and what opens the session for it.
+func ahead(k domain.Kind) bool {
+	return k == domain.MessageSent{}.Kind() || k == domain.SessionCreated{}.Kind()
 }
 
 func checkLeaf(b Book, e *domain.Event, p domain.LeafMoved) error {
