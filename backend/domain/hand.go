@@ -61,3 +61,16 @@ const (
 	ProbeNotDone ProbeResult = "not_done" // the pre-image is there: nothing happened
 	ProbeUnknown ProbeResult = "unknown"
 )
+
+// UnknownEffect is a call that began and of which nobody can say whether it took
+// effect: it came back neither with a result nor with an error of its own.
+type UnknownEffect struct {
+	Known string // what can be said, in words
+	Err   error
+}
+
+// Error implements error.
+func (e *UnknownEffect) Error() string { return e.Known }
+
+// Unwrap returns the cause.
+func (e *UnknownEffect) Unwrap() error { return e.Err }

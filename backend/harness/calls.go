@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -158,9 +159,9 @@ func (h *Harness) runCalls(ctx context.Context, st *state, lease domain.Lease) (
 		case callAsked:
 			return pend, ProgressWaits, nil
 		case callExecuting:
-			draft, settled := h.recoverCall(ctx, st, c)
+			found, settled := h.recoverCall(ctx, st, c)
 			if settled {
-				if err := h.append(ctx, st, lease, st.run.id, append(pend, draft)); err != nil {
+				if err := h.append(ctx, st, lease, st.run.id, append(pend, found...)); err != nil {
 					return nil, "", err
 				}
 				pend = nil
@@ -221,7 +222,10 @@ func (h *Harness) executeOne(ctx context.Context, st *state, r readyCall) []doma
 		drafts = append(drafts, domain.Draft{CausedBy: r.executing, Payload: p})
 	}
 	var ending domain.Payload
+	var unknown *domain.UnknownEffect
 	switch {
+	case errors.As(err, &unknown) && h.class(r.call.name) != domain.EffectRead:
+		ending = domain.ToolCallUnknown{V: 1, CallID: r.call.id, Attempt: r.attempt, Known: unknown.Known}
 	case ctx.Err() != nil && err == nil && h.class(r.call.name) != domain.EffectRead:
 		ending = domain.ToolCallFailed{
 			V: 1, CallID: r.call.id, Attempt: r.attempt, Code: domain.CodeConflict, Files: result.Output.Files,

@@ -131,6 +131,10 @@ func (w *world) Probe(_ context.Context, name string, call domain.HandCall, _ do
 	return domain.ProbeNotDone, "The value is not there."
 }
 
+func (w *world) Recovered(_ context.Context, name string, _ domain.HandCall, _ domain.Effect, evidence string) (domain.HandResult, error) {
+	return domain.HandResult{Output: domain.ToolOutput{Text: name + " was done. " + evidence}}, nil
+}
+
 // rules is a gate by tool name.
 type rules map[string]domain.Verdict
 

@@ -25,12 +25,15 @@ type Model interface {
 
 // Hands are the tools' implementations. Prepare performs nothing; Execute
 // refuses when the world no longer fits the prepared digest; Probe says after a
-// crash whether the effect happened, with the evidence in words.
+// crash whether the effect happened, with the evidence in words. An error of
+// Execute that is a *domain.UnknownEffect marks the call unknown.
 type Hands interface {
 	Specs() []domain.HandSpec
 	Prepare(ctx context.Context, name string, call domain.HandCall) (*domain.PreparedCall, error)
 	Execute(ctx context.Context, name string, prepared *domain.PreparedCall, emit func([]byte)) (domain.HandResult, error)
 	Probe(ctx context.Context, name string, call domain.HandCall, effect domain.Effect) (domain.ProbeResult, string)
+	// Recovered gives the result of a call that Probe found done.
+	Recovered(ctx context.Context, name string, call domain.HandCall, effect domain.Effect, evidence string) (domain.HandResult, error)
 }
 
 // Gate decides on one prepared call: ceiling, policy, budget, approval, in this

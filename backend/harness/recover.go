@@ -29,9 +29,9 @@ func (h *Harness) Wake(ctx context.Context, lease domain.Lease, reason string, s
 	for _, id := range st.open {
 		c := st.calls[id]
 		if c.state == callExecuting {
-			if draft, settled := h.recoverCall(ctx, st, c); settled {
-				drafts = append(drafts, draft)
-				if _, ok := draft.Payload.(domain.ToolCallUnknown); ok {
+			if found, settled := h.recoverCall(ctx, st, c); settled {
+				drafts = append(drafts, found...)
+				if _, ok := found[len(found)-1].Payload.(domain.ToolCallUnknown); ok {
 					unknown = append(unknown, id)
 				}
 			}
@@ -50,24 +50,29 @@ func (h *Harness) Wake(ctx context.Context, lease domain.Lease, reason string, s
 
 // recoverCall looks at a call that was executing when its process ended. settled
 // is false when it may simply be run again.
-func (h *Harness) recoverCall(ctx context.Context, st *state, c *call) (draft domain.Draft, settled bool) {
+func (h *Harness) recoverCall(ctx context.Context, st *state, c *call) (drafts []domain.Draft, settled bool) {
 	switch c.effect.Class {
 	case domain.EffectRead, domain.EffectSandboxed:
-		return domain.Draft{}, false
+		return nil, false
 	}
 	input, _ := arguments(c.input)
-	probe, evidence := h.Hands.Probe(ctx, c.name, h.handCall(st, c, input, c.attempt), c.effect)
+	hc := h.handCall(st, c, input, c.attempt)
+	probe, evidence := h.Hands.Probe(ctx, c.name, hc, c.effect)
 	switch probe {
 	case domain.ProbeNotDone:
-		return domain.Draft{}, false
+		return nil, false
 	case domain.ProbeDone:
-		out := domain.ToolOutput{
-			Text:  "Done; the app stopped before it could say so. " + evidence,
-			Files: c.effect.Files,
+		res, err := h.Hands.Recovered(ctx, c.name, hc, c.effect, evidence)
+		if err != nil {
+			evidence = "It looks done, but what it left could not be taken in: " + err.Error()
+			break
 		}
-		return domain.Draft{CausedBy: c.lastID, Payload: domain.ToolCallCompleted{
-			V: 1, CallID: c.id, Attempt: c.attempt, OutputHash: outputHash(out), Output: out, Recovered: true,
-		}}, true
+		for _, p := range res.Drafts {
+			drafts = append(drafts, domain.Draft{CausedBy: c.lastID, Payload: p})
+		}
+		return append(drafts, domain.Draft{CausedBy: c.lastID, Payload: domain.ToolCallCompleted{
+			V: 1, CallID: c.id, Attempt: c.attempt, OutputHash: outputHash(res.Output), Output: res.Output, Recovered: true,
+		}}), true
 	}
-	return domain.Draft{CausedBy: c.lastID, Payload: domain.ToolCallUnknown{V: 1, CallID: c.id, Attempt: c.attempt, Known: evidence}}, true
+	return []domain.Draft{{CausedBy: c.lastID, Payload: domain.ToolCallUnknown{V: 1, CallID: c.id, Attempt: c.attempt, Known: evidence}}}, true
 }

@@ -107,8 +107,8 @@ func (h *Harness) finish(ctx context.Context, st *state, lease domain.Lease, dra
 			continue // what is not known stays so
 		}
 		if c.state == callExecuting {
-			if draft, settled := h.recoverCall(ctx, st, c); settled {
-				drafts = append(drafts, draft)
+			if found, settled := h.recoverCall(ctx, st, c); settled {
+				drafts = append(drafts, found...)
 				continue
 			}
 		}

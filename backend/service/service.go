@@ -15,6 +15,7 @@ import (
 	"worksite/backend/capability"
 	"worksite/backend/config"
 	"worksite/backend/domain"
+	"worksite/backend/hands"
 	"worksite/backend/harness"
 	"worksite/backend/model"
 	"worksite/backend/sandbox/local"
@@ -49,7 +50,8 @@ type Service struct {
 	hub        *stream.Hub
 	runner     *runner
 	holder     *holder
-	seen       *seenFiles
+	seen       *hands.Seen
+	replayed   map[domain.SessionID]bool // sessions whose events seen has
 
 	mu       sync.Mutex
 	settings config.Settings
@@ -78,7 +80,7 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 		return nil, domain.Errorf(domain.CodeUnavailable, "the data folder %s cannot be made: %w", cfg.DataDir, err).
 			WithHint("Give Worksite a folder it may write to with WORKSITE_HOME.")
 	}
-	s := &Service{cfg: cfg, log: cfg.Log, trouble: map[domain.SessionID]error{}, handles: map[domain.WorkspaceID]*openWorkspace{}}
+	s := &Service{cfg: cfg, log: cfg.Log, trouble: map[domain.SessionID]error{}, handles: map[domain.WorkspaceID]*openWorkspace{}, replayed: map[domain.SessionID]bool{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	var closers []func() error
 	defer func() {
@@ -131,11 +133,11 @@ func (s *Service) join() error {
 	}
 	s.models = s.newModels()
 	s.hub = stream.New(s.ledger)
-	s.seen = newSeenFiles(s)
+	s.seen = hands.NewSeen()
 	s.hands = s.newHands()
 	s.runner = newRunner(s)
 	s.harness, err = harness.New(harness.Config{
-		Ledger: s.ledger, Model: s.models, Hands: s.hands, Gate: gate{s}, Brief: briefer{s}, Live: s.hub,
+		Ledger: s.ledger, Model: s.models, Hands: toolbox{s.hands, s}, Gate: gate{s}, Brief: briefer{s}, Live: s.hub,
 	})
 	return err
 }
@@ -171,8 +173,8 @@ func (s *Service) noteStart() {
 			Hint: "Start it as your own user, or set WORKSITE_ALLOW_ROOT=1 to hide this.",
 		})
 	}
-	for _, r := range s.ledger.Report() {
-		s.notices = append(s.notices, Notice{ID: "ledger", Level: "error", Text: r})
+	for _, r := range s.artifacts.Report() {
+		s.notices = append(s.notices, Notice{ID: "artifacts_damaged", Level: "error", Text: r})
 	}
 }
 
@@ -187,3 +189,6 @@ func (s *Service) setTrouble(session domain.SessionID, err error) {
 	s.trouble[session] = err
 	s.hub.Notify("session:" + string(session))
 }
+
+// scratch is the folder for what only lives as long as a call.
+func (s *Service) scratch() string { return filepath.Join(s.cfg.DataDir, "scratch") }
