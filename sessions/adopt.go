@@ -19,7 +19,7 @@ func (w *writer) adopt(t journal.Tail, e *domain.Event) (journal.Tail, error) {
 	if err != nil {
 		return t, err
 	}
-	if err := w.insert(e, p); err != nil {
+	if err := w.insert(e, projection.Fold(projection.Text(p))); err != nil {
 		return t, err
 	}
 	if err := journal.Record(book{w: w, session: e.Session}, e, p); err != nil {
@@ -112,7 +112,7 @@ func (w *writer) derive(t journal.Tail, e *domain.Event) (journal.Tail, error) {
 	if err != nil {
 		return t, err
 	}
-	if err := w.index(e.Pos, p); err != nil {
+	if err := w.index(e.Pos, projection.Fold(projection.Text(p))); err != nil {
 		return t, err
 	}
 	if err := journal.Record(book{w: w, session: e.Session}, e, p); err != nil {

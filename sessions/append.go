@@ -26,9 +26,13 @@ func (s *Store) Append(ctx context.Context, req domain.AppendRequest) ([]domain.
 	if err != nil {
 		return nil, s.explain("append event", err)
 	}
+	folded := make([]string, len(drafts)) // here, so that the writer need not
+	for i, d := range drafts {
+		folded[i] = projection.Fold(projection.Text(d.Draft.Payload))
+	}
 	var events []domain.Event
 	err = s.submit(ctx, "append event", func(w *writer) (err error) {
-		events, err = w.append(req, drafts)
+		events, err = w.append(req, drafts, folded)
 		return err
 	})
 	if err != nil {
@@ -37,7 +41,7 @@ func (s *Store) Append(ctx context.Context, req domain.AppendRequest) ([]domain.
 	return events, nil
 }
 
-func (w *writer) append(req domain.AppendRequest, drafts []journal.Prepared) ([]domain.Event, error) {
+func (w *writer) append(req domain.AppendRequest, drafts []journal.Prepared, folded []string) ([]domain.Event, error) {
 	tail, err := w.tail(req.Session)
 	if err != nil {
 		return nil, err
@@ -60,7 +64,7 @@ func (w *writer) append(req domain.AppendRequest, drafts []journal.Prepared) ([]
 	}
 	waits := !tail.Exists()
 	for i := range events {
-		if err := w.insert(&events[i], drafts[i].Draft.Payload); err != nil {
+		if err := w.insert(&events[i], folded[i]); err != nil {
 			return nil, err
 		}
 		waits = waits || touchesWaiting(drafts[i].Draft.Payload)
@@ -113,9 +117,9 @@ func (w *writer) remember(t journal.Tail) {
 	w.tails[t.Head.ID] = t
 }
 
-// insert gives e its position and writes it, its hashes in the log and its text
-// for the search.
-func (w *writer) insert(e *domain.Event, p domain.Payload) error {
+// insert gives e its position and writes it, its hashes in the log and its folded
+// text for the search.
+func (w *writer) insert(e *domain.Event, folded string) error {
 	hashes := w.log.add(e.Hash)
 	e.Pos = w.log.size
 	_, err := w.exec(qInsertEvent, e.Pos, string(e.Session), e.Seq, string(e.ID), string(e.Parent), string(e.CausedBy),
@@ -132,16 +136,15 @@ func (w *writer) insert(e *domain.Event, p domain.Payload) error {
 	if _, err := w.exec(qInsertTree, e.Pos, hashes); err != nil {
 		return err
 	}
-	return w.index(e.Pos, p)
+	return w.index(e.Pos, folded)
 }
 
-// index makes the text of an event searchable.
-func (w *writer) index(pos int64, p domain.Payload) error {
-	text := projection.Text(p)
-	if text == "" {
+// index makes the folded text of an event searchable.
+func (w *writer) index(pos int64, folded string) error {
+	if folded == "" {
 		return nil
 	}
-	_, err := w.exec(qAddSearch, pos, projection.Fold(text))
+	_, err := w.exec(qAddSearch, pos, folded)
 	return err
 }
 

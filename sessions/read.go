@@ -60,19 +60,43 @@ func eachEvent(ctx context.Context, q querier, query string, args []any, fn func
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-func (s *Store) events(ctx context.Context, query string, args ...any) ([]domain.Event, error) {
-	var out []domain.Event
-	err := eachEvent(ctx, s.read, query, args, func(e domain.Event) error {
-		out = append(out, e)
-		return nil
-	})
+// page is how many events are read between two looks at the caller's context.
+// Within a page it does not count: watching it costs more than the page.
+const page = 2000
+
+// events reads limit events in pages; next makes the query's arguments from the
+// last event read (nil at first) and how many to read.
+func (s *Store) events(ctx context.Context, limit int64, query string, next func(last *domain.Event, n int64) []any) ([]domain.Event, error) {
+	conn, err := s.read.Conn(ctx)
 	if err != nil {
 		return nil, s.explain("read events", err)
+	}
+	defer conn.Close()
+	var out []domain.Event
+	for int64(len(out)) < limit {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var last *domain.Event
+		if len(out) > 0 {
+			last = &out[len(out)-1]
+		}
+		n, before := min(page, limit-int64(len(out))), len(out)
+		err := eachEvent(context.WithoutCancel(ctx), conn, query, next(last, n), func(e domain.Event) error {
+			out = append(out, e)
+			return nil
+		})
+		if err != nil {
+			return nil, s.explain("read events", err)
+		}
+		if int64(len(out)-before) < n {
+			break
+		}
 	}
 	return out, nil
 }
 
-// session refuses what is not there; it is asked only when a read found nothing.
+// exists refuses what is not there; it is asked only when a read found nothing.
 func (s *Store) exists(ctx context.Context, id domain.SessionID) error {
 	var n int
 	_, err := s.queryRow(ctx, qExists, []any{string(id)}, &n)
@@ -100,13 +124,24 @@ func (s *Store) checked(ctx context.Context, id domain.SessionID, events []domai
 
 // Read returns the events of a session that span selects, in order.
 func (s *Store) Read(ctx context.Context, id domain.SessionID, span domain.Span) ([]domain.Event, error) {
-	events, err := s.events(ctx, qRead, string(id), span.After, atMost(span.Limit))
+	events, err := s.events(ctx, atMost(span.Limit), qRead, func(last *domain.Event, n int64) []any {
+		after := span.After
+		if last != nil {
+			after = last.Seq
+		}
+		return []any{string(id), after, n}
+	})
 	return s.checked(ctx, id, events, err)
 }
 
 // ReadBefore returns the limit events before a seq, in order: a page upwards.
 func (s *Store) ReadBefore(ctx context.Context, id domain.SessionID, before int64, limit int) ([]domain.Event, error) {
-	events, err := s.events(ctx, qReadBefore, string(id), before, atMost(limit))
+	events, err := s.events(ctx, atMost(limit), qReadBefore, func(last *domain.Event, n int64) []any {
+		if last != nil {
+			before = last.Seq
+		}
+		return []any{string(id), before, n}
+	})
 	slices.Reverse(events)
 	return s.checked(ctx, id, events, err)
 }
@@ -115,7 +150,12 @@ func (s *Store) ReadBefore(ctx context.Context, id domain.SessionID, before int6
 // Those of a session that was deleted for good are there as tombstones: their
 // Payload is nil.
 func (s *Store) ReadLedger(ctx context.Context, afterPos int64, limit int) ([]domain.Event, error) {
-	return s.events(ctx, qReadLedger, afterPos, atMost(limit))
+	return s.events(ctx, atMost(limit), qReadLedger, func(last *domain.Event, n int64) []any {
+		if last != nil {
+			afterPos = last.Pos
+		}
+		return []any{afterPos, n}
+	})
 }
 
 // LastPos returns the position of the newest event, 0 when there is none.

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"runtime"
+	"sync"
 
 	"worksite/backend/domain"
 )
@@ -57,10 +59,26 @@ func Hash(e *domain.Event) domain.Hash {
 	return sha256.Sum256(b)
 }
 
-// Seal fills in Hash and Sig; everything but Pos must be there already.
-func Seal(e *domain.Event, key ed25519.PrivateKey) {
-	e.Hash = Hash(e)
-	e.Sig = ed25519.Sign(key, e.Hash[:])
+// Sign fills in the signatures of events whose Hash is set, on several cores
+// when there are several: it is the dearest step of an append.
+func Sign(events []domain.Event, key ed25519.PrivateKey) {
+	const fewest = 3 // that a goroutine is worth
+	workers := min(runtime.GOMAXPROCS(0), len(events)/fewest)
+	if workers < 2 {
+		sign(events, key)
+		return
+	}
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() { sign(events[len(events)*i/workers:len(events)*(i+1)/workers], key) })
+	}
+	wg.Wait()
+}
+
+func sign(events []domain.Event, key ed25519.PrivateKey) {
+	for i := range events {
+		events[i].Sig = ed25519.Sign(key, events[i].Hash[:])
+	}
 }
 
 // Redacted reports whether e is a tombstone: its content was deleted for good,

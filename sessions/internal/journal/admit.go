@@ -136,10 +136,11 @@ func Admit(b Book, tail Tail, lease domain.Lease, req domain.AppendRequest, draf
 		if err := Record(seen, e, d.Draft.Payload); err != nil {
 			return nil, tail, err
 		}
-		chain.Seal(e, by.Key)
+		e.Hash = chain.Hash(e)
 		seen.ids = append(seen.ids, e.ID)
 		tail = Tail{Head: projection.Apply(tail.Head, *e, d.Draft.Payload), Hash: e.Hash}
 	}
+	chain.Sign(events, by.Key)
 	return events, tail, nil
 }
 
