@@ -76,6 +76,8 @@ look() {
     have import || need ImageMagick "pictures of the window" imagemagick
     /usr/bin/python3 -c 'import gi; gi.require_version("Gtk", "3.0"); from gi.repository import Gtk' >/dev/null 2>&1 ||
       need "GTK for Python" "the drag source of the window test" python3-gi gir1.2-gtk-3.0
+    /usr/bin/python3 -c 'import gi; gi.require_version("Atspi", "2.0"); from gi.repository import Atspi' >/dev/null 2>&1 ||
+      need "AT-SPI for Python" "reading the window as a screen reader does" at-spi2-core gir1.2-atspi-2.0
     have shellcheck || need shellcheck "the check of the shell scripts" shellcheck
     have x86_64-w64-mingw32-gcc || [[ $(uname -m) != x86_64 ]] || need "the MinGW compiler" "the cross-build for Windows" gcc-mingw-w64-x86-64
   fi
