@@ -84,11 +84,16 @@ type (
 		Files   []FileImage `json:"files,omitempty"`
 		Input   Hash        `json:"input"` // of the canonical arguments
 	}
-	// FileImage is one file before and after an effect. A zero hash is "absent".
+	// FileImage is one file before and after an effect. A zero hash is "absent". The
+	// hash of a symlink is that of its target's text.
 	FileImage struct {
 		Path string `json:"path"` // inside the workspace, slash-separated
 		Pre  Hash   `json:"pre"`
 		Post Hash   `json:"post"`
+		// The modes as Unix writes them (0o100644, 0o100755, 0o120777 for a symlink);
+		// 0 when the file is absent or its mode was not recorded.
+		PreMode  uint32 `json:"preMode,omitempty"`
+		PostMode uint32 `json:"postMode,omitempty"`
 	}
 	// ToolCallIntent is what will be done, decided and digested.
 	ToolCallIntent struct {

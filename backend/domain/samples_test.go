@@ -24,7 +24,7 @@ func samples() []domain.Payload {
 	}}
 	usage := domain.Usage{InputTokens: 4096, OutputTokens: 256, CachedTokens: 3000, LoadMS: 1200, DurationMS: 5400}
 	budget := domain.Budget{Tokens: 200_000, Calls: 50, Seconds: 900, Steps: 30}
-	file := domain.FileImage{Path: "clean.py", Pre: h("before"), Post: h("after")}
+	file := domain.FileImage{Path: "clean.py", Pre: h("before"), Post: h("after"), PreMode: 0o100644, PostMode: 0o100755}
 	files := []domain.FileImage{file}
 	scope := domain.GrantScope{ID: "session:bash:pytest -q", Words: "Run exactly “pytest -q” in this session without asking again."}
 	plan := []domain.PlanItem{{Text: "Accept a region field", Status: "in_progress"}}
