@@ -157,7 +157,10 @@ func TestInputReachesTheHandCanonical(t *testing.T) {
 func TestExecuteRefusesAnythingButTheDigest(t *testing.T) {
 	ran := false
 	h := newEcho(domain.EffectEffect)
-	h.execute = func(context.Context, func([]byte)) (domain.HandResult, error) { ran = true; return domain.HandResult{}, nil }
+	h.execute = func(context.Context, func([]byte)) (domain.HandResult, error) {
+		ran = true
+		return domain.HandResult{}, nil
+	}
 	r := registered(h)
 	for name, change := range map[string]func(*domain.PreparedCall){
 		"argv":   func(p *domain.PreparedCall) { p.Effect.Argv = []string{"rm"} },
