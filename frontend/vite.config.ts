@@ -7,7 +7,7 @@ const api = process.env.WORKSITE_API ?? 'http://127.0.0.1:4180';
 
 export default defineConfig({
   plugins: [svelte()],
-  base: './',
+  base: '/',
   resolve: {
     alias: { $lib: fileURLToPath(new URL('./src/lib', import.meta.url)) },
     conditions: process.env.VITEST ? ['browser'] : [],
