@@ -62,6 +62,17 @@ func (g *gatherer) bind(p string, writable bool) {
 	g.facts.Binds = append(g.facts.Binds, Bind{p, writable})
 }
 
+// covered reports whether p lies in a folder that is read-only already: the last mount
+// around it decides. A mount inside would only be a hole.
+func (g *gatherer) covered(p string) bool {
+	for i := len(g.facts.Binds) - 1; i >= 0; i-- {
+		if b := g.facts.Binds[i]; within(p, b.Path) {
+			return !b.Writable
+		}
+	}
+	return false
+}
+
 func (g *gatherer) ghost(p string, dir bool) {
 	for _, m := range g.missing {
 		if m.Path == p {
@@ -71,10 +82,13 @@ func (g *gatherer) ghost(p string, dir bool) {
 	g.missing = append(g.missing, Ghost{p, dir})
 }
 
-// guard makes one control path read-only, or has it held when it is missing. It
+// guard makes one control file of Git read-only, or has it held when it is missing. It
 // refuses a symbolic link: a mount over it would follow it, and whoever can write the
 // folder decides where to.
 func (g *gatherer) guard(p string, dir, hold bool) error {
+	if g.covered(p) {
+		return nil
+	}
 	info, err := os.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -100,7 +114,9 @@ func refuseLink(p string) error {
 }
 
 // protect guards a path relative to the workspace, and gives every folder on the way
-// a mount of its own.
+// a mount of its own. Links are common here (one rule file for several agents): what
+// they lead to is guarded if it lies inside, and the link itself is looked at after
+// the command, since nothing can be mounted on a link.
 func (g *gatherer) protect(rel string, hold bool) error {
 	dir := strings.HasSuffix(rel, "/")
 	rel = path.Clean(rel)
@@ -109,21 +125,35 @@ func (g *gatherer) protect(rel string, hold bool) error {
 	}
 	parts := strings.Split(rel, "/")
 	p := g.ws
-	for _, part := range parts[:len(parts)-1] {
+	for i, part := range parts {
 		p = filepath.Join(p, part)
+		if g.covered(p) {
+			return nil
+		}
+		last := i == len(parts)-1
 		info, err := os.Lstat(p)
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !last:
 			return nil // reported after the command, by Tripwire
-		}
-		if err != nil {
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			g.facts.Links = appendNew(g.facts.Links, p)
+			target, err := filepath.EvalSymlinks(p)
+			if err != nil || target == g.ws || !within(target, g.ws) || within(target, filepath.Join(g.ws, ".git")) {
+				return nil
+			}
+			to, err := filepath.Rel(g.ws, target)
+			if err != nil {
+				return nil
+			}
+			return g.protect(path.Join(append([]string{filepath.ToSlash(to)}, parts[i+1:]...)...), false)
+		case last:
+			return g.guard(p, dir, hold)
+		case err != nil:
 			return domain.Errorf(domain.CodeForbidden, "look at %s: %w", p, err)
-		}
-		if info.Mode()&fs.ModeSymlink != 0 {
-			return refuseLink(p)
 		}
 		g.bind(p, true)
 	}
-	return g.guard(filepath.Join(g.ws, filepath.FromSlash(rel)), dir, hold)
+	return nil
 }
 
 // git finds the repository of the workspace and guards what Git on the host obeys.
@@ -159,8 +189,9 @@ func (g *gatherer) git() error {
 			return err
 		}
 		g.bind(gitdir, true)
+		ownSettings := readSettings(filepath.Join(common, "config")).worktreeConfig
 		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
-			if err := g.guard(filepath.Join(gitdir, name), false, name == "config.worktree"); err != nil {
+			if err := g.guard(filepath.Join(gitdir, name), false, ownSettings && name == "config.worktree"); err != nil {
 				return err
 			}
 		}
@@ -181,24 +212,24 @@ func (g *gatherer) repository(dir string) error {
 			WithHint("Look where it leads to and remove it.")
 	}
 	g.facts.Absent = append(g.facts.Absent, commondir)
+	settings := readSettings(filepath.Join(dir, "config"))
 	for _, c := range []struct {
 		name string
 		dir  bool
-	}{{"config", false}, {"config.worktree", false}, {"hooks", true}} {
-		if err := g.guard(filepath.Join(dir, c.name), c.dir, true); err != nil {
-			return err
-		}
-	}
-	if info := filepath.Join(dir, "info"); isDir(info) {
-		g.bind(info, true)
-		if err := g.guard(filepath.Join(info, "attributes"), false, true); err != nil {
+		hold bool
+	}{
+		{"config", false, true},
+		{"hooks", true, true},
+		{"config.worktree", false, settings.worktreeConfig}, // without the extension Git ignores it
+	} {
+		if err := g.guard(filepath.Join(dir, c.name), c.dir, c.hold); err != nil {
 			return err
 		}
 	}
 	if worktrees := filepath.Join(dir, "worktrees"); isDir(worktrees) {
 		g.bind(worktrees, false)
 	}
-	for _, p := range configuredPaths(filepath.Join(dir, "config")) {
+	for _, p := range settings.paths {
 		if err := g.configured(dir, p); err != nil {
 			return err
 		}
@@ -244,10 +275,11 @@ func (g *gatherer) modules(dir string) error {
 			g.bind(p, true)
 		}
 		g.bind(m, true)
-		for _, c := range []string{"config", "config.worktree", "hooks"} {
-			if err := g.guard(filepath.Join(m, c), c == "hooks", true); err != nil {
-				return err
-			}
+		if err := g.guard(filepath.Join(m, "config"), false, true); err != nil {
+			return err
+		}
+		if err := g.guard(filepath.Join(m, "hooks"), true, true); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -307,7 +339,7 @@ func submoduleOf(gitdir, ws string) bool {
 	if !strings.Contains(filepath.ToSlash(gitdir), "/modules/") || !isRepository(gitdir) {
 		return false
 	}
-	worktree := coreWorktree(filepath.Join(gitdir, "config"))
+	worktree := readSettings(filepath.Join(gitdir, "config")).worktree
 	if worktree == "" {
 		return false
 	}

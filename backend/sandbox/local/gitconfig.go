@@ -10,32 +10,28 @@ type configuredPath struct {
 	hooks bool
 }
 
-// configuredPaths returns the paths that a Git configuration makes Git obey:
-// core.hooksPath and included files. Home-relative ones lie outside anyway.
-func configuredPaths(file string) []configuredPath {
-	var out []configuredPath
-	eachSetting(file, func(section, key, value string) {
-		if value == "" || strings.HasPrefix(value, "~") {
-			return
-		}
-		switch {
-		case section == "core" && key == "hookspath":
-			out = append(out, configuredPath{value, true})
-		case (section == "include" || section == "includeif") && key == "path":
-			out = append(out, configuredPath{value, false})
-		}
-	})
-	return out
+// settings are what matters here of a Git configuration.
+type settings struct {
+	paths          []configuredPath // core.hooksPath and included files: Git obeys them
+	worktree       string           // core.worktree
+	worktreeConfig bool             // extensions.worktreeConfig
 }
 
-// coreWorktree returns core.worktree.
-func coreWorktree(file string) (worktree string) {
+func readSettings(file string) (s settings) {
 	eachSetting(file, func(section, key, value string) {
-		if section == "core" && key == "worktree" {
-			worktree = value
+		switch {
+		case section == "core" && key == "worktree":
+			s.worktree = value
+		case section == "extensions" && key == "worktreeconfig":
+			s.worktreeConfig = !strings.EqualFold(value, "false")
+		case value == "" || strings.HasPrefix(value, "~"): // in the home folder: out of reach anyway
+		case section == "core" && key == "hookspath":
+			s.paths = append(s.paths, configuredPath{value, true})
+		case (section == "include" || section == "includeif") && key == "path":
+			s.paths = append(s.paths, configuredPath{value, false})
 		}
 	})
-	return worktree
+	return s
 }
 
 // eachSetting reads enough of Git's file format to find plain settings: sections,

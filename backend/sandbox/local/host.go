@@ -1,10 +1,11 @@
 package local
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
-	"strings"
 
 	"worksite/backend/process"
 )
@@ -16,17 +17,13 @@ type machine struct {
 	readable   func(string) bool
 }
 
-// secrets are files and folders (with a final slash) in what is shown of the system
-// that no command needs. Those that this user cannot read are closed inside as well.
-var secrets = []string{
-	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/security/opasswd", "/etc/sudoers", "/etc/sudoers.d/",
-	"/etc/ssh/", "/etc/ssl/private/", "/etc/pki/tls/private/", "/etc/letsencrypt/", "/etc/krb5.keytab", "/etc/machine-id",
-	"/etc/NetworkManager/", "/etc/wpa_supplicant/", "/etc/wireguard/", "/etc/openvpn/", "/etc/ipsec.secrets", "/etc/ipsec.d/", "/etc/ppp/", "/etc/iwd/",
-	"/etc/fstab", "/etc/crypttab", "/etc/exports", "/etc/environment", "/etc/docker/", "/etc/containers/", "/etc/kubernetes/", "/etc/rancher/",
-	"/etc/cups/", "/etc/mysql/", "/etc/postgresql/", "/etc/redis/", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d/", "/etc/exim4/", "/etc/postfix/",
-	"/etc/msmtprc", "/etc/polkit-1/", "/etc/audit/", "/etc/cron.d/", "/etc/crontab", "/etc/default/", "/etc/netplan/", "/etc/samba/", "/etc/credstore/",
-	"/etc/ld.so.preload",
-}
+// alwaysHidden are files of the system that everybody may read and that still say more
+// than a command needs: who this machine is, credentials of mounts and proxies.
+var alwaysHidden = []string{"/etc/machine-id", "/etc/fstab", "/etc/environment"}
+
+// maxHidden bounds the single files to be hidden in one folder; with more the folder
+// goes.
+const maxHidden = 3
 
 // homeTools are places in a home folder that hold programs and nothing personal: the
 // beginning of a PATH entry, and what to show for it. Everything else in the home
@@ -95,12 +92,7 @@ func findHost(m machine) Host {
 	for _, p := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store"} {
 		root(p)
 	}
-	for _, s := range secrets {
-		info, err := os.Lstat(strings.TrimSuffix(s, "/"))
-		if err == nil && info.Mode()&os.ModeSymlink == 0 && info.IsDir() == strings.HasSuffix(s, "/") && m.readable(s) {
-			h.Hidden = append(h.Hidden, s)
-		}
-	}
+	h.Hidden = hidden(m, "/etc", "/opt")
 
 	t := &tools{m: m, host: &h, shown: shown}
 	for _, dir := range filepath.SplitList(m.path) {
@@ -122,6 +114,57 @@ func findHost(m machine) Host {
 		}
 	}
 	return h
+}
+
+// hidden finds what this user may read and not everybody may: for root all secrets of
+// the system, for others what a group membership opens. What this user cannot read
+// stays closed inside as well, since it has the same rights there.
+func hidden(m machine, roots ...string) []string {
+	var out []string
+	for _, root := range roots {
+		var visit func(dir string, depth int)
+		visit = func(dir string, depth int) {
+			entries, err := os.ReadDir(dir)
+			if err != nil || depth > 6 {
+				return
+			}
+			var private, folders []string
+			for _, e := range entries {
+				p := filepath.Join(dir, e.Name())
+				if e.Type()&fs.ModeSymlink != 0 {
+					continue
+				}
+				info, err := e.Info()
+				switch {
+				case err != nil:
+				case info.IsDir() && info.Mode()&0o001 != 0: // everybody may pass through
+					folders = append(folders, p)
+				case info.Mode()&0o004 == 0 && info.IsDir() && m.readable(p):
+					out = append(out, p+"/")
+				case info.Mode()&0o004 == 0 && info.Mode().IsRegular() && info.Size() > 0 && m.readable(p):
+					private = append(private, p)
+				}
+			}
+			if len(private) > maxHidden && dir != root {
+				out = append(out, dir+"/")
+				return
+			}
+			out = append(out, private...)
+			if root == "/opt" && depth > 1 {
+				return // programs, often many
+			}
+			for _, f := range folders {
+				visit(f, depth+1)
+			}
+		}
+		visit(root, 0)
+	}
+	for _, f := range alwaysHidden {
+		if info, err := os.Lstat(f); err == nil && info.Mode().IsRegular() && !slices.Contains(out, f) && m.readable(f) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 type tools struct {

@@ -70,6 +70,11 @@ func (l *Local) enter(s sandbox.Spec) (p *place, err error) {
 		}
 	}
 	p.facts.Sockets = l.sockets(s.Workspace)
+	for _, link := range p.facts.Links {
+		if info, err := os.Lstat(link); err == nil {
+			p.guarded = append(p.guarded, guarded{link, info})
+		}
+	}
 	for _, b := range p.facts.Binds {
 		if info, err := os.Lstat(b.Path); err == nil && !b.Writable {
 			p.guarded = append(p.guarded, guarded{b.Path, info})
@@ -235,20 +240,21 @@ func (l *Local) Sweep() []string {
 	return removed
 }
 
-// exclude returns a file that hides the placeholders from Git inside, together with
-// what the person's own ignore file hides. There is one per set of names.
+// exclude returns the name of a file, beside the helper, that hides the placeholders
+// from Git inside, together with what the person's own ignore file hides. There is
+// one per set of names.
 func (l *Local) exclude(names []string) (string, error) {
 	own, _ := os.ReadFile(filepath.Join(l.cfg.Home, ".config", "git", "ignore"))
 	text := append([]byte(strings.Join(names, "\n")+"\n"), own...)
-	dir, err := l.dir("exclude")
+	dir, err := l.dir("inside")
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, domain.HashBytes(text).String()[:20])
-	if exists(file) {
-		return file, nil
+	name := "exclude-" + domain.HashBytes(text).String()[:20]
+	if exists(filepath.Join(dir, name)) {
+		return name, nil
 	}
-	return file, writeFile(file, text, 0o400)
+	return name, writeFile(filepath.Join(dir, name), text, 0o400)
 }
 
 // writeFile writes a file whole or not at all.

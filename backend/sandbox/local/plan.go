@@ -27,8 +27,9 @@ type Host struct {
 	GoModules string
 	// DisableUserns is set when bubblewrap can forbid further user namespaces.
 	DisableUserns bool
-	// Helper is the file with process 1.
-	Helper string
+	// Inside is the folder that becomes /run/worksite, and Helper the name of process
+	// 1 in it.
+	Inside, Helper string
 }
 
 // Mount is one entry of the file system inside. With Link it is a symbolic link.
@@ -40,12 +41,15 @@ type Facts struct {
 	Binds []Bind
 	// Ghosts are protected paths that did not exist and got a placeholder.
 	Ghosts []Ghost
+	// Links are protected paths that are symbolic links, which no mount can hold.
+	Links []string
 	// Sockets are sockets of host programs inside the workspace.
 	Sockets []string
 	// Absent are paths that must not come into being and cannot be held by a
 	// placeholder; they are looked at after the command.
 	Absent []string
-	// Exclude is a file that hides the placeholders from Git inside.
+	// Exclude is the name of the file, beside the helper, that hides the placeholders
+	// from Git inside.
 	Exclude string
 }
 
@@ -63,12 +67,8 @@ type Ghost struct {
 	Dir  bool
 }
 
-// Names inside the sandbox.
-const (
-	insideDir     = "/run/worksite"
-	insideHelper  = insideDir + "/init"
-	insideExclude = insideDir + "/git-exclude"
-)
+// insideDir is where the sandbox shows what is Worksite's own.
+const insideDir = "/run/worksite"
 
 // Descriptors of bubblewrap and the helper, in the order of process.Spec.ExtraFiles.
 const (
@@ -76,14 +76,19 @@ const (
 	fdSeccomp
 	fdReport
 	fdControl
+	fdBinds // and on: one for each of Plan.Held
 )
 
 // Plan is the launch of one sandbox.
 type Plan struct {
 	// Args go to bubblewrap through --args.
 	Args []string
+	// Held are the paths to be opened, without following any link, for fdBinds and on.
+	Held []string
 	// Env is the environment inside; it is part of Args.
 	Env map[string]string
+	// Helper is process 1 as it is called inside.
+	Helper string
 	// Limits is the helper's list of resource=value.
 	Limits string
 }
@@ -93,7 +98,7 @@ type Plan struct {
 func NewPlan(spec sandbox.Spec, host Host, facts Facts) Plan {
 	limits := spec.Limits.Fill()
 	tmp := strconv.FormatInt(limits.TmpSize, 10)
-	p := Plan{Env: environment(spec, host, facts), Limits: limitList(limits)}
+	p := Plan{Env: environment(spec, host, facts), Helper: insideDir + "/" + host.Helper, Limits: limitList(limits)}
 	add := func(a ...string) { p.Args = append(p.Args, a...) }
 
 	add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net")
@@ -111,16 +116,16 @@ func NewPlan(spec sandbox.Spec, host Host, facts Facts) Plan {
 	}
 	for _, h := range host.Hidden {
 		if dir, isDir := strings.CutSuffix(h, "/"); isDir {
-			add("--size", "4096", "--perms", "0555", "--tmpfs", dir, "--remount-ro", dir)
+			add("--size", "4096", "--perms", "0555", "--tmpfs", dir)
 		} else {
 			add("--ro-bind", "/dev/null", h)
 		}
 	}
 	add("--proc", "/proc", "--dev", "/dev")
-	for _, dir := range []string{"/dev/shm", "/tmp", "/var/tmp"} {
+	for _, dir := range []string{"/dev/shm", "/tmp"} {
 		add("--perms", "1777", "--size", tmp, "--tmpfs", dir)
 	}
-	add("--perms", "0755", "--size", "1048576", "--tmpfs", "/run")
+	add("--symlink", "../tmp", "/var/tmp")
 	add("--perms", "0700", "--size", tmp, "--tmpfs", host.Home)
 	for _, t := range host.Tools {
 		add("--ro-bind", t, t)
@@ -135,26 +140,29 @@ func NewPlan(spec sandbox.Spec, host Host, facts Facts) Plan {
 		add("--bind", w, w)
 	}
 
-	add("--bind", spec.Workspace, spec.Workspace)
-	for _, b := range facts.Binds {
-		if b.Writable {
-			add("--bind", b.Path, b.Path)
-		} else {
-			add("--ro-bind", b.Path, b.Path)
+	// What a command could exchange for a link while the next one starts is bound by
+	// descriptor: bubblewrap refuses when the path is no longer that file.
+	held := func(path string, writable bool) {
+		option := "--ro-bind-fd"
+		if writable {
+			option = "--bind-fd"
 		}
+		add(option, strconv.Itoa(fdBinds+len(p.Held)), path)
+		p.Held = append(p.Held, path)
+	}
+	held(spec.Workspace, true)
+	for _, b := range facts.Binds {
+		held(b.Path, b.Writable)
 	}
 	for _, g := range facts.Ghosts {
-		add("--ro-bind", g.Path, g.Path)
+		held(g.Path, false)
 	}
 	for _, s := range facts.Sockets {
 		add("--ro-bind", "/dev/null", s)
 	}
 
-	add("--ro-bind", host.Helper, insideHelper)
-	if facts.Exclude != "" {
-		add("--ro-bind", facts.Exclude, insideExclude)
-	}
-	for _, dir := range []string{"/run", "/proc", "/dev", "/"} {
+	add("--ro-bind", host.Inside, insideDir)
+	for _, dir := range []string{"/proc", "/dev", "/"} {
 		add("--remount-ro", dir)
 	}
 	add("--chdir", "/")
@@ -170,7 +178,7 @@ func NewPlan(spec sandbox.Spec, host Host, facts Facts) Plan {
 func (p Plan) Argv(bwrap, dir string, command []string) []string {
 	return append([]string{
 		bwrap, "--args", strconv.Itoa(fdArgs), "--",
-		insideHelper, strconv.Itoa(fdReport), strconv.Itoa(fdControl), p.Limits, dir,
+		p.Helper, strconv.Itoa(fdReport), strconv.Itoa(fdControl), p.Limits, dir,
 	}, command...)
 }
 
@@ -201,7 +209,7 @@ func environment(spec sandbox.Spec, host Host, facts Facts) map[string]string {
 	if facts.Exclude != "" {
 		env["GIT_CONFIG_COUNT"] = "1"
 		env["GIT_CONFIG_KEY_0"] = "core.excludesFile"
-		env["GIT_CONFIG_VALUE_0"] = insideExclude
+		env["GIT_CONFIG_VALUE_0"] = insideDir + "/" + facts.Exclude
 	}
 	for k, v := range spec.Env {
 		env[k] = v

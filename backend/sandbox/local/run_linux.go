@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -177,7 +178,29 @@ func (l *Local) channels(plan Plan) (ch *channels, err error) {
 		return ch, err
 	}
 	ch.control, ch.inside = w, append(ch.inside, r)
+	for _, path := range plan.Held {
+		f, err := hold(path)
+		if err != nil {
+			return ch, err
+		}
+		ch.inside = append(ch.inside, f)
+	}
 	return ch, nil
+}
+
+// hold opens a path for mounting, and for nothing else. Its folders were resolved
+// before, so a link anywhere in it was put there by somebody.
+func hold(path string) (*os.File, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if errors.Is(err, unix.ENOSYS) {
+		fd, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // memory returns an anonymous file with b in it.

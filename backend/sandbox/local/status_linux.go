@@ -176,7 +176,7 @@ func (p *prober) try(file string, host Host) sandbox.Status {
 		return p.fail("helper_failed", err.Error(), "Look at the permissions of "+p.l.cfg.DataDir+".")
 	}
 	spec := sandbox.Spec{Workspace: ws, Network: sandbox.NetworkNone}
-	command := sandbox.Command{Argv: []string{insideHelper, "probe"}, Timeout: probeTimeout}
+	command := sandbox.Command{Argv: []string{insideDir + "/" + host.Helper, "probe"}, Timeout: probeTimeout}
 	r, err := p.l.launch(p.ctx, file, host, spec, command, ws)
 	if bad(r, err) && host.DisableUserns {
 		host.DisableUserns = false // for instance a set-uid bubblewrap
@@ -294,21 +294,20 @@ func (l *Local) machine() (Host, error) {
 		})
 		l.host.User = l.cfg.User
 		l.host.DisableUserns = true
-		l.host.Helper, l.hostErr = l.install()
+		l.host.Inside, l.host.Helper, l.hostErr = l.install()
 	})
 	return l.host, l.hostErr
 }
 
 // install writes the helper once, under its own hash.
-func (l *Local) install() (string, error) {
-	dir, err := l.dir("helper")
-	if err != nil {
-		return "", err
+func (l *Local) install() (dir, name string, err error) {
+	if dir, err = l.dir("inside"); err != nil {
+		return "", "", err
 	}
 	want := domain.HashBytes(l.cfg.Helper)
-	file := filepath.Join(dir, "init-"+want.String()[:20])
-	if have, err := os.ReadFile(file); err == nil && domain.HashBytes(have) == want {
-		return file, nil
+	name = "init-" + want.String()[:20]
+	if have, err := os.ReadFile(filepath.Join(dir, name)); err == nil && domain.HashBytes(have) == want {
+		return dir, name, nil
 	}
-	return file, writeFile(file, l.cfg.Helper, 0o500)
+	return dir, name, writeFile(filepath.Join(dir, name), l.cfg.Helper, 0o500)
 }

@@ -16,16 +16,23 @@ const (
 	prSetDumpable                    = 4
 	landlockScopes                   = 3 // abstract sockets, signals
 	landlockABIWithScopes            = 6
+	pollIn                           = 1
+	sysPidfdOpen                     = 434
 	exitUsage                        = 125
 	exitNotExecutable                = 126
 	exitNotFound                     = 127
 	sigIgn                   uintptr = 1
 )
 
+type pollFD struct {
+	fd      int32
+	events  int16
+	revents int16
+}
+
 var (
 	reportFD  int
 	controlFD int
-	child     int
 )
 
 // The Landlock scope belongs to a thread, and the command must be forked from it.
@@ -69,23 +76,32 @@ func main() {
 		errno, _ := err.(syscall.Errno)
 		refuse("exec", command[0], errno, exitNotExecutable)
 	}
-	child = pid
-	go control()
-	wait()
+	wait(pid)
 }
 
-// wait reaps until the command itself has ended, and reports.
-func wait() {
+// wait waits for the command, a request to end it, or the loss of whoever waits, in
+// one thread, since another would cost its start with every command. Orphans are taken
+// in along the way, at least once a second.
+func wait(child int) {
+	handle, _, errno := rawSyscall(sysPidfdOpen, uintptr(child), 0, 0)
+	if errno != 0 {
+		fail("lost the command")
+	}
+	fds := []pollFD{{fd: int32(handle), events: pollIn}, {fd: int32(controlFD), events: pollIn}}
 	var status syscall.WaitStatus
 	for {
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		if err == syscall.EINTR {
-			continue
+		second := syscall.Timespec{Sec: 1}
+		for i := range fds {
+			fds[i].revents = 0
 		}
-		if err != nil {
-			fail("lost the command")
+		_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(&second)), 0, 0, 0)
+		if errno != 0 && errno != syscall.EINTR {
+			fail("cannot wait")
 		}
-		if pid == child && (status.Exited() || status.Signaled()) {
+		if fds[1].revents != 0 {
+			control()
+		}
+		if reap(child, &status) {
 			break
 		}
 	}
@@ -115,20 +131,34 @@ func wait() {
 	syscall.Exit(code)
 }
 
+// reap takes in every process that has ended and reports whether the command has.
+func reap(child int, status *syscall.WaitStatus) bool {
+	for {
+		var st syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &st, syscall.WNOHANG, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil || pid <= 0:
+			return false
+		case pid == child:
+			*status = st
+			return true
+		}
+	}
+}
+
 // control ends the command when it is asked to, and everything when nobody is there
 // to ask.
 func control() {
 	var b [1]byte
-	for {
-		n, err := syscall.Read(controlFD, b[:])
-		switch {
-		case err == syscall.EINTR:
-		case n == 1:
-			_ = syscall.Kill(-1, syscall.SIGTERM)
-			_ = syscall.Kill(-1, syscall.SIGCONT)
-		default:
-			syscall.Exit(exitUsage)
-		}
+	n, err := syscall.Read(controlFD, b[:])
+	switch {
+	case err == syscall.EINTR:
+	case n == 1:
+		_ = syscall.Kill(-1, syscall.SIGTERM)
+		_ = syscall.Kill(-1, syscall.SIGCONT)
+	default:
+		syscall.Exit(exitUsage)
 	}
 }
 
