@@ -161,7 +161,7 @@ func planning(r Request) bool {
 func changed(r Request) []string {
 	var out []string
 	for _, f := range r.Prepared.Effect.Files {
-		if f.Pre != f.Post {
+		if f.Pre != f.Post || f.PreMode != f.PostMode {
 			out = append(out, f.Path)
 		}
 	}
