@@ -146,7 +146,8 @@ fi
 apt() {
   # `${a[@]+…}`: bash before 4.4 calls an empty list unset.
   ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get \
-    -o DPkg::Lock::Timeout=180 -o Acquire::Retries=3 -o APT::Color=0 -qq "$@"
+    -o DPkg::Lock::Timeout=180 -o Acquire::Retries=3 -o APT::Color=0 \
+    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold -qq "$@"
 }
 retry() { # TRIES COMMAND…
   local tries=$1 i
