@@ -76,6 +76,7 @@ func open(t *testing.T, dir string, blobs Blobs) *Store {
 }
 
 func newStore(t *testing.T) (*Store, *memory) {
+	t.Helper()
 	m := &memory{m: map[domain.Hash][]byte{}}
 	return open(t, t.TempDir(), m), m
 }

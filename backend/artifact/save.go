@@ -58,8 +58,8 @@ func save(ctx context.Context, r io.Reader, path string, overwrite bool) (err er
 		return err
 	}
 	defer func() {
-		tmp.Close() // a second close after the good one does nothing
-		os.Remove(tmp.Name())
+		_ = tmp.Close() // the good one came before; this is for the ways out in between
+		_ = os.Remove(tmp.Name())
 	}()
 	if _, err := io.Copy(tmp, reader{ctx, r}); err != nil {
 		return err
@@ -89,7 +89,9 @@ func place(tmp, path string) error {
 	if err != nil {
 		return err
 	}
-	f.Close()
+	if err := f.Close(); err != nil {
+		return err
+	}
 	return os.Rename(tmp, path)
 }
 

@@ -88,7 +88,7 @@ func parseObject(input []byte) (map[string]any, error) {
 	var syntax *json.SyntaxError
 	var v any
 	if err := json.Unmarshal(trimmed, &v); errors.As(err, &syntax) {
-		return nil, fmt.Errorf("they are not valid JSON (%s, after %d of %d bytes)", syntax, syntax.Offset, len(trimmed))
+		return nil, fmt.Errorf("they are not valid JSON (%w, after %d of %d bytes)", syntax, syntax.Offset, len(trimmed))
 	} else if err != nil {
 		return nil, fmt.Errorf("they are not valid JSON (%w)", err)
 	}

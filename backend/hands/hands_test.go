@@ -10,6 +10,7 @@ import (
 )
 
 func event(t *testing.T, p domain.Payload) domain.Event {
+	t.Helper()
 	raw, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)

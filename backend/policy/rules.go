@@ -43,14 +43,14 @@ var Defaults = func() []Rule {
 }()
 
 // Check refuses a rule that could not restrict.
-func (r Rule) Check() error {
+func (rule Rule) Check() error {
 	switch {
-	case r.Name == "":
+	case rule.Name == "":
 		return domain.Errorf(domain.CodeInvalid, "a rule needs a name")
-	case r.Verdict != domain.VerdictRefuse && r.Verdict != domain.VerdictAsk:
-		return domain.Errorf(domain.CodeInvalid, "rule %q: rules forbid or ask; %q is neither", r.Name, r.Verdict)
-	case r.Path != "" && !doublestar.ValidatePattern(r.Path):
-		return domain.Errorf(domain.CodeInvalid, "rule %q: %q is not a valid glob", r.Name, r.Path)
+	case rule.Verdict != domain.VerdictRefuse && rule.Verdict != domain.VerdictAsk:
+		return domain.Errorf(domain.CodeInvalid, "rule %q: rules forbid or ask; %q is neither", rule.Name, rule.Verdict)
+	case rule.Path != "" && !doublestar.ValidatePattern(rule.Path):
+		return domain.Errorf(domain.CodeInvalid, "rule %q: %q is not a valid glob", rule.Name, rule.Path)
 	}
 	return nil
 }

@@ -88,10 +88,11 @@ func (c *Command) read(text string, via []string, depth int) {
 
 func writes(op syntax.RedirOperator) bool {
 	switch op {
-	case syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
+	case syntax.RdrIn, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return false
+	default:
 		return true
 	}
-	return false
 }
 
 // word returns a word's text when it is fixed: no expansion, no glob in it.

@@ -96,7 +96,7 @@ func TestRulesSeeThroughTheText(t *testing.T) {
 
 func TestWritesAreSeen(t *testing.T) {
 	for command, want := range map[string]string{
-		"echo x > f": "f", "echo x >> 'a b'": "a b", "x &> all": "all", "x 2> err": "err", "x >| f": "f", "(x; y) > sub": "sub",
+		"echo x > f": "f", "echo x >> 'a b'": "a b", "x &> all": "all", "x 2> err": "err", "x >| f": "f", "x &>> f": "f", "x <> f": "f", "x << E\nE": "", "(x; y) > sub": "sub",
 		"x 2>&1": "", "x < in": "", "x > $F": "?",
 	} {
 		got := ""

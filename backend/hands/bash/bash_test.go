@@ -46,6 +46,7 @@ func (b *box) Tripwire(changed []string) (out []string) {
 }
 
 func setup(t *testing.T, files map[string]string) (*handstest.Workspace, *box, *handstest.Caller) {
+	t.Helper()
 	ws := handstest.New(t, files)
 	b := &box{network: "none", run: func(context.Context, Command) (Result, error) { return Result{}, nil }}
 	return ws, b, handstest.NewCaller(New(ws.Open, b, nil))
@@ -154,14 +155,14 @@ func TestExecuteRefusesAnotherSandbox(t *testing.T) {
 
 // R149 R150
 func TestStoppedCommands(t *testing.T) {
-	ws, b, c := setup(t, nil)
+	ws, b, _ := setup(t, nil)
 	var kept string
 	h := New(ws.Open, b, func(_ context.Context, r io.Reader) (domain.Hash, int64, error) {
 		all, err := io.ReadAll(r)
 		kept = string(all)
 		return domain.HashBytes(all), int64(len(all)), err
 	})
-	c = handstest.NewCaller(h)
+	c := handstest.NewCaller(h)
 	b.run = func(context.Context, Command) (Result, error) {
 		return Result{Code: 137, Signal: "SIGKILL", TimedOut: true, Text: "head\n… 5 bytes left out …\ntail", Dropped: 5, Spill: io.NopCloser(strings.NewReader("head12345tail"))}, nil
 	}

@@ -11,6 +11,7 @@ import (
 )
 
 func setup(t *testing.T, files map[string]string) (*handstest.Workspace, *handstest.Caller, *hands.Seen) {
+	t.Helper()
 	ws := handstest.New(t, files)
 	seen := hands.NewSeen()
 	for name, content := range files {

@@ -139,8 +139,7 @@ func openRegular(ws hands.Reader, rel string) (fs.File, error) {
 		err = domain.Errorf(domain.CodeTooLarge, "%s has %s; an artifact can have %s", rel, hands.Size(info.Size()), hands.Size(maxSize))
 	}
 	if err != nil {
-		f.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
