@@ -24,6 +24,7 @@ var frame = image.Rect(0, 0, 1360, 900)
 type desktop struct {
 	*screen
 	home    string // WORKSITE_HOME
+	files   string // where a test's own files are
 	program *program
 	reader  *bufio.ReadWriter
 }
@@ -50,6 +51,10 @@ func openDesktop(t *testing.T) *desktop {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	d.home = filepath.Join(dir, "home")
+	d.files = filepath.Join(dir, "files")
+	if err := os.Mkdir(d.files, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	d.env = append(d.env, "WORKSITE_HOME="+d.home)
 
 	reader := d.command(python, "reader.py")
@@ -77,7 +82,7 @@ func (d *desktop) open(args ...string) {
 			d.t.Fatalf("the window ended: %v\n%s", d.program.err, d.program.output())
 		}
 		all := d.nodes()
-		return len(all) > 8, fmt.Sprintf("%d nodes", len(all))
+		return len(all) > 20, fmt.Sprintf("%d nodes", len(all))
 	})
 	d.t.Logf("start to a page that can be read: %s", time.Since(began).Round(10*time.Millisecond))
 }
@@ -185,6 +190,11 @@ func (d *desktop) worksite(args ...string) string {
 	return string(out)
 }
 
+// splitLines returns the lines that are not empty.
+func splitLines(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == '\n' })
+}
+
 // event is one line of `worksite events`.
 type event struct {
 	Seq     int64
@@ -195,7 +205,7 @@ type event struct {
 func (d *desktop) events(session string) []event {
 	d.t.Helper()
 	var all []event
-	for line := range strings.Lines(d.worksite("events", session, "--after", "0", "--json")) {
+	for _, line := range splitLines(d.worksite("events", session, "--after", "0", "--json")) {
 		var e event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			d.t.Fatalf("event %q: %v", line, err)
