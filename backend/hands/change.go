@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"worksite/backend/domain"
 )
@@ -47,7 +48,7 @@ func (c *Change) Prepared(ws Workspace, call domain.HandCall, verb string, befor
 		Call:      call,
 		Effect:    domain.Effect{Class: domain.EffectIdempotent, Files: []domain.FileImage{c.Image}},
 		Title:     verb + " " + c.Image.Path,
-		Shown:     diff.Text,
+		Shown:     strings.ToValidUTF8(diff.Text, "\uFFFD"),
 		ShownKind: "diff",
 		Touches:   []string{c.Image.Path},
 		Scopes:    []domain.GrantScope{EditScope(ws.ID())},

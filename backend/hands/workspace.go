@@ -2,6 +2,7 @@ package hands
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 
@@ -65,15 +66,32 @@ type Workspace interface {
 // OpenFunc finds an open workspace.
 type OpenFunc func(ctx context.Context, id domain.WorkspaceID) (Workspace, error)
 
-// OpenFile opens a file of any size for reading without its pre-image or hash.
-// It cannot leave the workspace, whatever links are in the way.
+// OpenFile opens a regular file or folder of any size for reading, without its
+// pre-image or hash. It cannot leave the workspace, whatever links are in the
+// way, and cannot block on a pipe or device.
 func OpenFile(ws Reader, rel string) (*os.File, error) {
 	root, err := os.OpenRoot(ws.Root())
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return root.Open(rel)
+	return OpenIn(root, rel)
+}
+
+// OpenIn is OpenFile with the workspace's folder open already.
+func OpenIn(root *os.Root, rel string) (*os.File, error) {
+	f, err := root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = domain.Errorf(domain.CodeInvalid, "%s is neither a file nor a folder", rel)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Begin takes the session's base snapshot before its first effect and returns

@@ -192,7 +192,7 @@ type worker struct {
 
 // file searches one file; big is its size when it was too large.
 func (w *worker) file(name string) (hits fileHits, big int64, err error) {
-	f, err := w.root.Open(name)
+	f, err := hands.OpenIn(w.root, name)
 	if err != nil {
 		return hits, 0, err
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -199,10 +200,20 @@ func (w *window) read(ctx context.Context, r *bufio.Reader) error {
 		if left > 0 {
 			text += fmt.Sprintf("… [%d more bytes in this line]", left)
 		}
-		fmt.Fprintf(&w.out, "%6d\t%s\n", n, text)
+		w.number(n)
+		w.out.WriteString(text)
+		w.out.WriteByte('\n')
 		w.shown++
 		w.cut = w.out.Len() > maxText-maxLine
 	}
+}
+
+// number writes a line number in six columns, as cat -n does.
+func (w *window) number(n int) {
+	digits := strconv.Itoa(n)
+	w.out.WriteString("      "[min(len(digits), 6):])
+	w.out.WriteString(digits)
+	w.out.WriteByte('\t')
 }
 
 // readLine reads one line, keeping at most maxLine bytes of it; left counts the
