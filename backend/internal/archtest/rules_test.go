@@ -22,7 +22,7 @@ const (
 // beneath is everything that the service may join.
 var beneath = []string{
 	"backend/artifact", "backend/blob", "backend/capability", "backend/config", "backend/domain", "backend/filelock",
-	"backend/hands", "backend/harness", "backend/model", "backend/process", "backend/sandbox", "backend/stream",
+	"backend/hands", "backend/harness", "backend/model", "backend/policy", "backend/process", "backend/sandbox", "backend/stream",
 	"backend/workspace", "sessions",
 }
 
@@ -36,6 +36,7 @@ var layers = []layer{
 	{"backend/config", false, []string{"backend/domain"}, leaf},
 	{"backend/capability", false, []string{"backend/domain"}, leaf},
 	{"backend/model", true, []string{"backend/domain"}, leaf},
+	{"backend/policy", false, []string{"backend/domain"}, leaf},
 	{"backend/artifact", true, []string{"backend/domain", "backend/blob", "backend/filelock"}, leaf + "; bytes live in the blob store"},
 	{"backend/sandbox", true, []string{"backend/domain", "backend/process"}, leaf + "; it starts processes"},
 	{"backend/workspace", true, []string{"backend/domain", "backend/blob", "backend/filelock", "backend/process"}, leaf + "; it keeps pre-images and asks Git"},
