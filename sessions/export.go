@@ -79,6 +79,15 @@ func (l exportLine) event() domain.Event {
 	}
 }
 
+// encodeLine is the line of an event, with its newline.
+func encodeLine(e *domain.Event) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // payloads must stay byte for byte
+	err := enc.Encode(lineOf(e))
+	return out.Bytes(), err
+}
+
 // Export writes a session as NDJSON: an [ExportHeader], then its events exactly
 // as stored, in order.
 func (s *Store) Export(ctx context.Context, id domain.SessionID, out io.Writer) error {
@@ -90,9 +99,7 @@ func (s *Store) Export(ctx context.Context, id domain.SessionID, out io.Writer) 
 		return s.explain("export session", err)
 	}
 	buf := bufio.NewWriterSize(out, 64<<10)
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false) // payloads must stay byte for byte
-	if err := enc.Encode(header); err != nil {
+	if err := json.NewEncoder(buf).Encode(header); err != nil {
 		return err
 	}
 	for after := int64(0); after < header.Events; {
@@ -104,7 +111,11 @@ func (s *Store) Export(ctx context.Context, id domain.SessionID, out io.Writer) 
 			return domain.Errorf(domain.CodeConflict, "session %s was deleted meanwhile", id)
 		}
 		for i := range page {
-			if err := enc.Encode(lineOf(&page[i])); err != nil {
+			line, err := encodeLine(&page[i])
+			if err != nil {
+				return err
+			}
+			if _, err := buf.Write(line); err != nil {
 				return err
 			}
 		}
@@ -265,6 +276,9 @@ func (c *checker) next(line []byte) (domain.Event, error) {
 		return domain.Event{}, broken(want, "%w", err)
 	}
 	e := l.event()
+	if again, err := encodeLine(&e); err != nil || !bytes.Equal(bytes.TrimSuffix(again, []byte("\n")), line) {
+		return e, broken(want, "the line is not as it was exported")
+	}
 	switch {
 	case e.Seq != want || e.Session != c.header.Session:
 		return e, broken(want, "it is event %d of %s", e.Seq, e.Session)
