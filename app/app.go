@@ -67,10 +67,27 @@ func Run(ctx context.Context, cfg Config) error {
 	var wait sync.WaitGroup
 	wait.Go(func() { w.endWith(ctx, done) })
 	wait.Go(func() { w.serveSecond(cfg.Instance, done) })
-	err := wails.Run(w.options(place))
+	err := w.show(place)
 	close(done)
 	wait.Wait()
-	if err != nil {
+	return err
+}
+
+// show runs the window. Wails panics where GTK finds no display; before the window
+// has started that is an answer for the person, afterwards it stays a panic.
+func (w *window) show(p place) (err error) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		if w.wailsCtx() != nil {
+			panic(cause)
+		}
+		err = domain.Errorf(domain.CodeUnavailable, "the window could not be opened: %v", cause).
+			WithHint("is there a display? Without one, start `worksite serve` and open the printed address in a browser")
+	}()
+	if err := wails.Run(w.options(p)); err != nil {
 		return fmt.Errorf("show the window: %w", err)
 	}
 	return nil
