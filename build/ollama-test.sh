@@ -101,4 +101,4 @@ done
 say "testing against http://$address"
 cd "$root"
 WORKSITE_OLLAMA="http://$address" WORKSITE_OLLAMA_BIN="$server" WORKSITE_OLLAMA_STORE="$work/store" \
-	go test -count=1 -timeout 10m -v -run '^TestReal' ./backend/model/ollama "$@"
+	go test -count=1 -p 1 -timeout 10m -v -run '^TestReal' ./backend/model/ollama ./backend/model/openai "$@"

@@ -174,7 +174,7 @@ func TestRealReload(t *testing.T) {
 func TestRealCancels(t *testing.T) {
 	p := realProvider(t)
 	mustNext(t, p, tiny("tiny-chat", "warm up"), listen())
-	const cancels = 200
+	const cancels = 120
 	wedged, slowest := 0, time.Duration(0)
 	for i := range cancels {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -37,7 +37,7 @@ type track struct {
 	waiting  map[*ticket]struct{} // sent, no first byte yet
 	writing  map[*ticket]struct{} // being answered
 	doubtful bool                 // a request was dropped since the last first byte
-	rate     float64              // the slowest prompt reading seen, tokens a second
+	rate     float64              // how fast it reads prompts, tokens a second; 0 not known
 	freeing  chan struct{}        // not nil while a free is going on; closed at its end
 	freed    bool                 // result of the newest free
 	frees    int                  // how many there were
@@ -100,8 +100,8 @@ func (t *track) busy() bool {
 	return len(t.writing) > 0
 }
 
-// answered learns how fast the model reads. Cached prompts look faster than
-// they are, so the slowest reading counts.
+// answered learns how fast the model reads. A cached prompt looks faster than it
+// is, so a slower reading counts at once and a faster one only a little.
 func (t *track) answered(m api.Metrics) {
 	if m.PromptEvalCount < 32 || m.PromptEvalDuration <= 0 {
 		return
@@ -111,6 +111,8 @@ func (t *track) answered(m api.Metrics) {
 	defer t.mu.Unlock()
 	if t.rate == 0 || rate < t.rate {
 		t.rate = rate
+	} else {
+		t.rate += (rate - t.rate) / 8
 	}
 }
 

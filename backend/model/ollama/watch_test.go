@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ollama/ollama/api"
+
 	"worksite/backend/domain"
 	"worksite/backend/model/modeltest"
 )
@@ -176,7 +178,8 @@ func TestTwoSessionsWaitOnAWedge(t *testing.T) {
 	}
 }
 
-func TestWedgedForGood(t *testing.T) {
+// One free for one request: what follows is a load, which is waited for.
+func TestFreedOnlyOnce(t *testing.T) {
 	never := make(chan struct{})
 	defer close(never)
 	srv := modeltest.New(t, modeltest.Script{Choose: func(r modeltest.Request) modeltest.Answer {
@@ -189,8 +192,6 @@ func TestWedgedForGood(t *testing.T) {
 	cfg.Stall = 15 * time.Millisecond
 	p := open(t, cfg)
 	mustNext(t, p, ask("warm up"), listen())
-	// A model that never answers a second time: freed once, then given up. The
-	// script's second load shows a moving expiry, so it is warmed again first.
 	req := after("scripted")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -303,5 +304,29 @@ func TestLongReadingIsNotAWedge(t *testing.T) {
 	}
 	if srv.Unloads() != 0 || len(h.statuses) != 0 {
 		t.Errorf("%d unloads, statuses %q", srv.Unloads(), h.statuses)
+	}
+}
+
+func TestReadingRateIsLearnt(t *testing.T) {
+	tr := &track{}
+	read := func(tokens int, took time.Duration) {
+		tr.answered(api.Metrics{PromptEvalCount: tokens, PromptEvalDuration: took})
+	}
+	if got := tr.reading(60 * bytesPerToken); got != time.Second {
+		t.Errorf("before any answer: %s for 60 tokens", got)
+	}
+	read(1000, 10*time.Second) // 100 a second
+	read(1000, -5)             // nonsense of the wire
+	read(10, time.Hour)        // too few to tell
+	if got := tr.reading(100 * bytesPerToken); got != time.Second {
+		t.Errorf("100 tokens take %s", got)
+	}
+	read(1000, time.Millisecond*1000) // cached: 1,000 a second
+	if got := tr.reading(100 * bytesPerToken); got < 400*time.Millisecond || got >= time.Second {
+		t.Errorf("after a cached prompt: %s", got)
+	}
+	read(1000, 20*time.Second)
+	if got := tr.reading(50 * bytesPerToken); got != time.Second {
+		t.Errorf("after a slower reading: %s", got)
 	}
 }
