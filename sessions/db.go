@@ -34,7 +34,18 @@ type connector struct {
 	pragmas []string
 }
 
-func newConnector(path string, write bool) *connector {
+// access is how a connection opens the file.
+type access int
+
+const (
+	toRead access = iota
+	toWrite
+	// toReadFrozen reads where not even the files beside the database can be made.
+	// It sees the main file only.
+	toReadFrozen
+)
+
+func newConnector(path string, how access) *connector {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
 		slashed = "/" + slashed
@@ -49,7 +60,7 @@ func newConnector(path string, write bool) *connector {
 		drv:     &sqlite3.SQLiteDriver{},
 		pragmas: []string{"PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON", "PRAGMA temp_store = MEMORY"},
 	}
-	if write {
+	if how == toWrite {
 		q.Set("mode", "rwc")
 		q.Set("_synchronous", "FULL")
 		c.pragmas = append(c.pragmas, "PRAGMA cache_size = -16000", "PRAGMA secure_delete = ON", "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
@@ -57,6 +68,9 @@ func newConnector(path string, write bool) *connector {
 		q.Set("mode", "ro")
 		q.Set("_query_only", "1")
 		q.Set("_stmt_cache_size", "32")
+		if how == toReadFrozen {
+			q.Set("immutable", "1")
+		}
 		c.pragmas = append(c.pragmas, "PRAGMA cache_size = -8000")
 	}
 	c.dsn = "file:" + u.EscapedPath() + "?" + q.Encode()
@@ -90,8 +104,8 @@ type conn struct {
 	stmts map[string]*sql.Stmt
 }
 
-func openConn(ctx context.Context, path string, write bool) (*conn, error) {
-	db := sql.OpenDB(newConnector(path, write))
+func openConn(ctx context.Context, path string, how access) (*conn, error) {
+	db := sql.OpenDB(newConnector(path, how))
 	db.SetMaxOpenConns(1)
 	c, err := db.Conn(context.WithoutCancel(ctx))
 	if err != nil {

@@ -26,7 +26,7 @@ func (s *Store) explain(op string, err error) error {
 	if !errors.As(err, &lite) {
 		return &wrapped{op: op, err: err}
 	}
-	out := engineError(lite, s.dir)
+	out := engineError(lite.Code, err, s.dir)
 	if isDamage(err) {
 		s.suspect()
 	}
@@ -43,9 +43,9 @@ type wrapped struct {
 func (w *wrapped) Error() string { return w.op + ": " + w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
 
-func engineError(e sqlite3.Error, dir string) *domain.Error {
+func engineError(code sqlite3.ErrNo, e error, dir string) *domain.Error {
 	const safe = "Nothing of this was written; everything acknowledged before is safe."
-	switch e.Code {
+	switch code {
 	case sqlite3.ErrFull:
 		return domain.Errorf(domain.CodeUnavailable, "the disk is full. "+safe+" (%w)", e).
 			WithHint("Free some space on the disk of %s, then try again.", dir)
@@ -71,6 +71,20 @@ func engineError(e sqlite3.Error, dir string) *domain.Error {
 func isDamage(err error) bool {
 	var lite sqlite3.Error
 	return errors.As(err, &lite) && (lite.Code == sqlite3.ErrCorrupt || lite.Code == sqlite3.ErrNotADB || lite.Code == sqlite3.ErrFormat)
+}
+
+// cannotWrite reports whether the engine was kept from writing, by the file
+// system and not by what is in the file.
+func cannotWrite(err error) bool {
+	var lite sqlite3.Error
+	if !errors.As(err, &lite) {
+		return false
+	}
+	switch lite.Code {
+	case sqlite3.ErrReadonly, sqlite3.ErrCantOpen, sqlite3.ErrFull, sqlite3.ErrIoErr, sqlite3.ErrPerm:
+		return true
+	}
+	return false
 }
 
 // isConstraint reports whether a rule of the schema refused the statement.

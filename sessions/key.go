@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -30,7 +31,7 @@ func loadKey(dir string, now time.Time) (key ed25519.PrivateKey, aside string, e
 		raw, err := os.ReadFile(path)
 		if err == nil {
 			if key, err = parseKey(raw); err == nil {
-				return key, aside, os.Chmod(path, 0o600)
+				return key, aside, keepPrivate(path)
 			}
 			if aside, err = setAside(path, now); err != nil {
 				return nil, "", err
@@ -44,6 +45,15 @@ func loadKey(dir string, now time.Time) (key ed25519.PrivateKey, aside string, e
 		}
 	}
 	return nil, "", fmt.Errorf("%s: %w", path, errKey)
+}
+
+// keepPrivate takes a secret away from everybody else.
+func keepPrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	return os.Chmod(path, 0o600)
 }
 
 func parseKey(raw []byte) (ed25519.PrivateKey, error) {
@@ -116,13 +126,20 @@ func writeTemp(dir, name string, content []byte) (path string, err error) {
 
 // setAside renames path so that it says when it was found damaged.
 func setAside(path string, now time.Time) (string, error) {
-	base := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
+	name := unused(path + ".damaged-" + stamp(now))
+	return name, os.Rename(path, name)
+}
+
+// stamp is an instant as it stands in file names.
+func stamp(now time.Time) string { return now.UTC().Format("20060102T150405Z") }
+
+// unused returns base, or base with a number when there is such a file.
+func unused(base string) string {
 	name := base
 	for i := 2; ; i++ {
 		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			break
+			return name
 		}
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
-	return name, os.Rename(path, name)
 }

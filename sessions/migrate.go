@@ -101,6 +101,10 @@ func migrate(ctx context.Context, c *conn, steps fs.FS, path string, now time.Ti
 			return backup, err
 		}
 		if err := step(c, i, names[i], string(text), now); err != nil {
+			if backup != "" && i == have { // nothing was changed, and the next start tries again
+				err = errors.Join(err, os.Remove(backup))
+				backup = ""
+			}
 			return backup, fmt.Errorf("migration %s: %w", names[i], err)
 		}
 	}
@@ -141,7 +145,7 @@ func step(c *conn, i int64, name, text string, now time.Time) (err error) {
 
 // backUp copies the ledger as it is before a migration touches it.
 func backUp(c *conn, path string, version int64, now time.Time) (string, error) {
-	name := fmt.Sprintf("%s.before-%d-%s", path, version+1, now.UTC().Format("20060102T150405Z"))
+	name := unused(fmt.Sprintf("%s.before-%d-%s", path, version+1, stamp(now)))
 	if _, err := c.exec("VACUUM INTO ?", name); err != nil {
 		_ = os.Remove(name)
 		return "", fmt.Errorf("back up before migration: %w", err)

@@ -30,6 +30,7 @@ type OpenReport struct {
 	Missing     int64  `json:"missing,omitempty"`     // events that a signed head outside the file vouches for and that are not there
 	KeySetAside string `json:"keySetAside,omitempty"` // a cell key that could not be read; a new identity began
 	Backup      string `json:"backup,omitempty"`      // the copy made before a migration
+	Frozen      string `json:"frozen,omitempty"`      // why nothing can be written: the ledger is open for reading only
 }
 
 // RescueSum counts what was rescued from a damaged ledger.
@@ -56,6 +57,9 @@ func (r OpenReport) Words() []string {
 	}
 	if r.KeySetAside != "" {
 		out = append(out, fmt.Sprintf("The key of this installation could not be read. It was set aside as %s, and a new identity began; old events stay verifiable.", filepath.Base(r.KeySetAside)))
+	}
+	if r.Frozen != "" {
+		out = append(out, "Everything can be read, but nothing can be written: "+r.Frozen)
 	}
 	if r.Backup != "" {
 		out = append(out, fmt.Sprintf("The ledger's format was brought up to date; the state before is in %s.", filepath.Base(r.Backup)))
@@ -96,21 +100,56 @@ func open(ctx context.Context, cfg Config, steps fs.FS) (*Store, error) {
 		return nil, domain.Errorf(domain.CodeInvalid, "the cell key has %d bytes, want %d", len(s.key), ed25519.PrivateKeySize)
 	}
 	s.cell = cellOf(s.key)
+	how := toRead
 	c, err := s.openFile(ctx, steps)
+	if cannotWrite(err) {
+		s.frozen = s.explain("append event", err)
+		how, err = s.openFrozen(ctx, steps, err)
+		s.opened.Frozen = s.frozen.Error()
+	}
 	if err != nil {
 		return nil, s.explain("open ledger", err)
 	}
-	poll, err := openConn(ctx, s.path, false)
+	poll, err := openConn(ctx, s.path, how)
 	if err != nil {
-		return nil, errors.Join(s.explain("open ledger", err), c.close())
+		if c != nil {
+			err = errors.Join(err, c.close())
+		}
+		return nil, s.explain("open ledger", err)
 	}
-	s.read = sql.OpenDB(newConnector(s.path, false))
+	s.read = sql.OpenDB(newConnector(s.path, how))
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
 	s.start(c, poll)
 	s.last.Store(s.opened.Events)
 	s.opened.Took = time.Since(began)
 	return s, nil
+}
+
+// openFrozen finds a way to at least read a whole ledger whose folder cannot be
+// written; cause is why it cannot.
+func (s *Store) openFrozen(ctx context.Context, steps fs.FS, cause error) (access, error) {
+	known, err := fs.Glob(steps, "*.sql")
+	if err != nil {
+		return 0, err
+	}
+	for _, how := range []access{toRead, toReadFrozen} {
+		if wal, err := os.Stat(s.path + "-wal"); how == toReadFrozen && err == nil && wal.Size() > 0 {
+			break // it may hold acknowledged events that would not be seen
+		}
+		c, err := openConn(ctx, s.path, how)
+		if err != nil {
+			continue
+		}
+		var id, version int64
+		_, idErr := c.get("PRAGMA application_id", nil, &id)
+		_, versionErr := c.get("PRAGMA user_version", nil, &version)
+		readErr := s.firstReads(ctx, c)
+		if errors.Join(idErr, versionErr, readErr, c.close()) == nil && id == applicationID && version == int64(len(known)) {
+			return how, nil
+		}
+	}
+	return 0, cause
 }
 
 // openFile opens the database for writing. When it is damaged it is set aside
@@ -146,7 +185,7 @@ func (s *Store) tryFile(ctx context.Context, steps fs.FS) (c *conn, err error) {
 	if err := looksLikeOurs(s.path); err != nil {
 		return nil, err
 	}
-	if c, err = openConn(ctx, s.path, true); err != nil {
+	if c, err = openConn(ctx, s.path, toWrite); err != nil {
 		return nil, asDamage(err)
 	}
 	defer func() {

@@ -15,7 +15,7 @@ import (
 // as far as they can be read and their chain and signatures hold, into the fresh
 // ledger of c. Identifiers, hashes and signatures stay; positions are new.
 func (s *Store) rescue(ctx context.Context, c *conn, damaged string) (sum RescueSum, err error) {
-	old, err := openConn(ctx, damaged, false)
+	old, err := openConn(ctx, damaged, toRead)
 	if err != nil {
 		return sum, nil //nolint:nilerr // nothing can be read: that is the result
 	}

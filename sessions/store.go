@@ -34,6 +34,8 @@ type Store struct {
 	now    func() time.Time
 	opened OpenReport
 
+	frozen error // why nothing can be written; nil in ordinary life
+
 	read *sql.DB // read-only pool
 	w    *writer
 	pub  *publisher
@@ -74,22 +76,29 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.wait.close()
 	s.done.Wait() // the writer drains its queue, then the publisher and the poller end
-	return errors.Join(s.pub.err(), s.read.Close(), s.w.conn.close())
+	err := errors.Join(s.pub.err(), s.read.Close())
+	if s.w != nil {
+		err = errors.Join(err, s.w.conn.close())
+	}
+	return err
 }
 
-// start runs the goroutines: the writer, the publisher of heads and the poller
-// that sees other processes' appends.
+// start runs the goroutines: the writer (unless c is nil), the publisher of heads
+// and the poller that sees other processes' appends.
 func (s *Store) start(c *conn, poll *conn) {
 	s.ops = make(chan *op, 1024)
-	s.w = newWriter(s, c)
 	s.pub = newPublisher(filepath.Join(s.dir, headsDir))
 	s.wait = newWaiter(s, poll)
+	s.done.Go(s.wait.run)
+	if c == nil {
+		return
+	}
+	s.w = newWriter(s, c)
 	s.done.Go(func() {
 		s.w.run()
 		s.pub.close()
 	})
 	s.done.Go(s.pub.run)
-	s.done.Go(s.wait.run)
 }
 
 // cellOf returns the cell that key belongs to.
@@ -104,6 +113,9 @@ func cellOf(key ed25519.PrivateKey) domain.Cell {
 func (s *Store) submit(ctx context.Context, what string, fn func(*writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if s.frozen != nil {
+		return s.frozen
 	}
 	o := &op{fn: fn, done: make(chan error, 1)}
 	s.mu.RLock()

@@ -81,6 +81,9 @@ func (s *Store) Verify(ctx context.Context, id domain.SessionID) (Report, error)
 	switch {
 	case errors.As(err, &flaw):
 		v.report.Bad, err = flaw, nil
+		if v.unsound {
+			s.suspect()
+		}
 	case isDamage(err):
 		s.suspect()
 		v.report.Bad = &Flaw{Pos: v.report.Size + 1, What: "the file cannot be read on from here: " + err.Error()}
@@ -110,6 +113,8 @@ type verifier struct {
 	log    treeLog
 	trees  map[int64][]byte // stored rows of the page under way
 	heads  []storedHead
+	// unsound is set when the file itself is damaged, as opposed to what it says.
+	unsound bool
 }
 
 type storedHead struct {
@@ -278,6 +283,9 @@ func (v *verifier) end(outside string) error {
 	if sessions != v.log.size {
 		return &Flaw{Pos: v.log.size + 1, What: fmt.Sprintf("the sessions say they have %d events, the ledger has %d", sessions, v.log.size)}
 	}
+	if err := v.structure(); err != nil {
+		return err
+	}
 	if outside == "" {
 		return nil
 	}
@@ -288,6 +296,19 @@ func (v *verifier) end(outside string) error {
 	v.report.Outside = cp.size
 	if cp.size > v.log.size {
 		return missing(cp.size, "the head outside the ledger")
+	}
+	return nil
+}
+
+// structure proves that the engine can use what it keeps beside the events.
+func (v *verifier) structure() error {
+	var found string
+	if err := v.tx.QueryRowContext(v.ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+		return err
+	}
+	if found != "ok" {
+		v.unsound = true
+		return &Flaw{What: "the structure of the file is damaged: " + found}
 	}
 	return nil
 }
