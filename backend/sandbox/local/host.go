@@ -199,12 +199,7 @@ func (t *tools) pathEntry(dir string) bool {
 	if within(dir, t.m.home) {
 		return t.homeTool(dir)
 	}
-	for _, n := range never {
-		if within(dir, n) {
-			return false
-		}
-	}
-	if within(t.m.home, dir) || filepath.Dir(dir) == "/" {
+	if isNever(dir) || within(t.m.home, dir) || filepath.Dir(dir) == "/" {
 		return false
 	}
 	if resolved := resolve(dir); resolved != dir && !t.isShown(resolved) {
@@ -262,10 +257,8 @@ func (t *tools) program(name string) {
 	if filepath.Base(dir) != "bin" || !isInstallation(prefix) || within(t.m.home, prefix) {
 		return
 	}
-	for _, n := range never {
-		if within(prefix, n) {
-			return
-		}
+	if !within(prefix, t.m.home) && isNever(prefix) {
+		return
 	}
 	if !t.isShown(file) {
 		t.show(prefix)
@@ -273,6 +266,10 @@ func (t *tools) program(name string) {
 	if !t.isShown(found) {
 		t.host.Path = appendNew(t.host.Path, dir)
 	}
+}
+
+func isNever(p string) bool {
+	return slices.ContainsFunc(never, func(n string) bool { return within(p, n) })
 }
 
 // isInstallation recognises the folder of a toolchain by what only such has.

@@ -47,9 +47,10 @@ type Local struct {
 
 	// trusted checks that nobody but the system can replace a program; tests with
 	// programs of their own replace it.
-	trusted     func(file string) error
-	inContainer func() bool
-	sysctl      string
+	trusted      func(file string) error
+	inContainer  func() bool
+	sysctl       string
+	probeTimeout time.Duration
 }
 
 // New returns a Local. It looks at nothing yet: the first Status or Run does.
@@ -81,7 +82,7 @@ func New(cfg Config) (*Local, error) {
 			*p = resolved
 		}
 	}
-	return &Local{cfg: cfg, walks: map[string]walk{}, trusted: trustedProgram, inContainer: inContainer, sysctl: "/proc/sys"}, nil
+	return &Local{cfg: cfg, walks: map[string]walk{}, trusted: trustedProgram, inContainer: inContainer, sysctl: "/proc/sys", probeTimeout: 5 * time.Second}, nil
 }
 
 // Spec returns the default spec of a workspace: no network, the protected paths, and

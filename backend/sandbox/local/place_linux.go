@@ -120,15 +120,24 @@ func (p *place) planted() []string {
 		}
 	}
 	for _, g := range p.guarded {
-		now, err := os.Lstat(g.path)
-		if err != nil || !os.SameFile(g.info, now) {
-			say(g.path, "it is protected and was replaced while the command ran")
+		if !g.unchanged() {
+			say(g.path, "it is protected, but it is not what it was before the command")
 		}
 	}
 	if git := filepath.Join(p.spec.Workspace, ".git"); !p.hadGit && exists(git) {
 		say(git, "Git on the host takes its settings and hooks from it")
 	}
 	return out
+}
+
+// unchanged compares more than the inode, whose number is given again at once. A
+// folder's time is left out: what is below it is no matter of its own.
+func (g guarded) unchanged() bool {
+	now, err := os.Lstat(g.path)
+	if err != nil || !os.SameFile(g.info, now) || g.info.Mode().Type() != now.Mode().Type() {
+		return false
+	}
+	return now.IsDir() || now.Size() == g.info.Size() && now.ModTime().Equal(g.info.ModTime())
 }
 
 func exists(p string) bool {

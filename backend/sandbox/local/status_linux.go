@@ -21,10 +21,9 @@ import (
 	"worksite/backend/sandbox/seccomp"
 )
 
-const (
-	probeTimeout = 5 * time.Second
-	retryAfter   = 3 * time.Second // a failed status is looked at again, since the remedy may have been applied
-)
+// retryAfter is how soon a failed status is looked at again, since the remedy may have
+// been applied.
+const retryAfter = 3 * time.Second
 
 var (
 	minVersion = [3]int{0, 8, 0} // the first with --size and --disable-userns both
@@ -140,12 +139,12 @@ func (p *prober) version(file string) (string, *sandbox.Status) {
 		st := p.fail("bwrap_broken", file+" does not behave like bubblewrap: "+why+".", "Install the package “bubblewrap” again.")
 		return "", &st
 	}
-	r, err := process.Run(p.ctx, process.Spec{Argv: []string{file, "--version"}, Dir: "/", Timeout: probeTimeout, Grace: 100 * time.Millisecond})
+	r, err := process.Run(p.ctx, process.Spec{Argv: []string{file, "--version"}, Dir: "/", Timeout: p.l.probeTimeout, Grace: 100 * time.Millisecond})
 	switch {
 	case err != nil:
 		return broken(err.Error())
 	case r.TimedOut:
-		return broken("it did not answer within " + probeTimeout.String())
+		return broken("it did not answer within " + p.l.probeTimeout.String())
 	case r.Code != 0:
 		return broken("it ended with code " + strconv.Itoa(r.Code))
 	}
@@ -176,7 +175,7 @@ func (p *prober) try(file string, host Host) sandbox.Status {
 		return p.fail("helper_failed", err.Error(), "Look at the permissions of "+p.l.cfg.DataDir+".")
 	}
 	spec := sandbox.Spec{Workspace: ws, Network: sandbox.NetworkNone}
-	command := sandbox.Command{Argv: []string{insideDir + "/" + host.Helper, "probe"}, Timeout: probeTimeout}
+	command := sandbox.Command{Argv: []string{insideDir + "/" + host.Helper, "probe"}, Timeout: p.l.probeTimeout}
 	r, err := p.l.launch(p.ctx, file, host, spec, command, ws)
 	if bad(r, err) && host.DisableUserns {
 		host.DisableUserns = false // for instance a set-uid bubblewrap
@@ -245,7 +244,7 @@ func (p *prober) diagnose(err error, r sandbox.Result) sandbox.Status {
 	case err != nil:
 		said = err.Error()
 	case r.TimedOut:
-		said = "it did not start within " + probeTimeout.String()
+		said = "it did not start within " + p.l.probeTimeout.String()
 	default:
 		said = oneLine(r.Text())
 	}
