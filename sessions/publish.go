@@ -51,13 +51,11 @@ func (p *publisher) nudge() {
 	}
 }
 
-// fail keeps the first error for [Store.Close].
+// fail keeps an error for [Store.Close].
 func (p *publisher) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.failed == nil {
-		p.failed = err
-	}
+	p.failed = err
 }
 
 func (p *publisher) err() error {
@@ -73,9 +71,10 @@ func (p *publisher) run() {
 		p.next = ""
 		p.mu.Unlock()
 		if note != "" {
-			if err := storeCheckpoint(p.dir, note); err != nil {
-				p.fail(err)
-			}
+			err := storeCheckpoint(p.dir, note)
+			p.mu.Lock()
+			p.failed = err // a later head that is there makes up for an earlier one that is not
+			p.mu.Unlock()
 		}
 		if closed {
 			return
