@@ -213,11 +213,11 @@ func splitHead(h projection.Session, waits bool) (head, waiting string, err erro
 
 func joinHead(head, waiting string) (h projection.Session, err error) {
 	if err := json.Unmarshal([]byte(head), &h); err != nil {
-		return h, &damage{err: fmt.Errorf("decode head: %w", err)}
+		return h, fmt.Errorf("decode head: %w", err) // the next start derives it again
 	}
 	var part waitingPart
 	if err := json.Unmarshal([]byte(waiting), &part); err != nil {
-		return h, &damage{err: fmt.Errorf("decode head: %w", err)}
+		return h, fmt.Errorf("decode head: %w", err) // the next start derives it again
 	}
 	h.Approvals, h.Queue = part.Approvals, part.Queue
 	return h, nil

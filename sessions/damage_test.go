@@ -131,6 +131,24 @@ func TestOtherFilesAreSetAside(t *testing.T) {
 	}
 }
 
+// R144: what is derived from the events is derived again when it cannot be read.
+func TestUnreadableListsAreRebuilt(t *testing.T) {
+	dir, ids := filled(t)
+	before := derived(t, dir)
+	tamper(t, dir, "UPDATE session SET head = substr(head, 1, 40) WHERE id = '"+string(ids[1])+"'")
+	s := openStore(t, dir)
+	if !s.Opened().Rebuilt || len(s.Report()) != 1 {
+		t.Errorf("%+v", s.Opened())
+	}
+	if after := derived(t, dir); after != before {
+		t.Errorf("derived again:\n%s\nwas\n%s", after, before)
+	}
+	list, err := s.Views(t.Context(), true)
+	if err != nil || len(list) != 2 {
+		t.Errorf("%d, %v", len(list), err)
+	}
+}
+
 func foreignDatabase(t *testing.T) []byte {
 	t.Helper()
 	dir := t.TempDir()

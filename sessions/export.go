@@ -329,4 +329,3 @@ func (c *checker) end() error {
 	}
 	return nil
 }
-

@@ -30,6 +30,7 @@ type OpenReport struct {
 	Missing     int64  `json:"missing,omitempty"`     // events that a signed head outside the file vouches for and that are not there
 	KeySetAside string `json:"keySetAside,omitempty"` // a cell key that could not be read; a new identity began
 	Backup      string `json:"backup,omitempty"`      // the copy made before a migration
+	Rebuilt     bool   `json:"rebuilt,omitempty"`     // lists could not be read and were derived from the events again
 	Frozen      string `json:"frozen,omitempty"`      // why nothing can be written: the ledger is open for reading only
 }
 
@@ -60,6 +61,9 @@ func (r OpenReport) Words() []string {
 	}
 	if r.Frozen != "" {
 		out = append(out, "Everything can be read, but nothing can be written: "+r.Frozen)
+	}
+	if r.Rebuilt {
+		out = append(out, "The lists of sessions could not be read; they were derived from the events again. Nothing is lost.")
 	}
 	if r.Backup != "" {
 		out = append(out, fmt.Sprintf("The ledger's format was brought up to date; the state before is in %s.", filepath.Base(r.Backup)))
@@ -210,7 +214,27 @@ func (s *Store) tryFile(ctx context.Context, steps fs.FS) (c *conn, err error) {
 	if _, err := c.exec(qAddCell, string(s.cell.ID), []byte(s.cell.PublicKey), s.now().UnixMicro()); err != nil {
 		return c, err
 	}
-	return c, s.firstReads(ctx, c)
+	if err := s.firstReads(ctx, c); err != nil {
+		return c, err
+	}
+	return c, s.healHeads(ctx, c)
+}
+
+// healHeads derives everything again when a session's row cannot be read.
+func (s *Store) healHeads(ctx context.Context, c *conn) error {
+	var broken int
+	if _, err := c.get(qBrokenHeads, nil, &broken); err != nil || broken == 0 {
+		return err
+	}
+	w := &writer{conn: c, s: s}
+	err := w.transaction(func() error {
+		if err := w.log.load(c); err != nil {
+			return err
+		}
+		return w.rebuild(ctx)
+	})
+	s.opened.Rebuilt = err == nil
+	return err
 }
 
 // looksLikeOurs finds a file that is no database at all before the engine sees it.
@@ -261,12 +285,18 @@ func (s *Store) checkSuspect(c *conn) error {
 func (s *Store) firstReads(ctx context.Context, c *conn) error {
 	var log treeLog
 	if err := log.load(c); err != nil {
-		return &damage{err: err}
-	}
-	if _, err := views(ctx, c.conn, true); err != nil {
+		if errors.Is(err, errLogGap) {
+			return &damage{err: err}
+		}
 		return err
 	}
-	for _, table := range []string{"cell", "lease", "run"} {
+	var headed int64
+	var note string
+	if _, err := c.get(qLastHead, nil, &headed, &note); err != nil {
+		return err
+	}
+	s.unsigned = log.size > headed
+	for _, table := range []string{"session", "cell", "lease", "run"} {
 		var n int64
 		if _, err := c.get("SELECT count(*) FROM "+table, nil, &n); err != nil {
 			return err

@@ -191,16 +191,16 @@ func (s *Store) View(ctx context.Context, id domain.SessionID) (projection.Sessi
 // Views returns the heads of all sessions, the one written to last first;
 // archived ones are left out unless archived is set.
 func (s *Store) Views(ctx context.Context, archived bool) ([]projection.Session, error) {
-	out, err := views(ctx, s.read, archived)
+	out, err := s.views(ctx, archived)
 	return out, s.explain("list sessions", err)
 }
 
-func views(ctx context.Context, q querier, archived bool) ([]projection.Session, error) {
+func (s *Store) views(ctx context.Context, archived bool) ([]projection.Session, error) {
 	most := 0
 	if archived {
 		most = 1
 	}
-	rows, err := q.QueryContext(ctx, qViews, most)
+	rows, err := s.read.QueryContext(ctx, qViews, most)
 	if err != nil {
 		return nil, err
 	}

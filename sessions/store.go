@@ -33,6 +33,8 @@ type Store struct {
 	key    ed25519.PrivateKey
 	now    func() time.Time
 	opened OpenReport
+	// unsigned is set when the ledger was found with events beyond its last head.
+	unsigned bool
 
 	frozen error // why nothing can be written; nil in ordinary life
 

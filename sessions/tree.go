@@ -79,6 +79,9 @@ func (t *treeLog) load(c *conn) error {
 	return nil
 }
 
+// errLogGap is a log that lacks a hash which its events imply.
+var errLogGap = errors.New("the log has a gap")
+
 // rowReader reads the row of the log at a position; nil when there is none.
 type rowReader func(pos int64) ([]byte, error)
 
@@ -95,7 +98,7 @@ func storedHash(read rowReader, level int, n int64) (h tlog.Hash, err error) {
 		return h, err
 	}
 	if len(row) < 32*(level+1) {
-		return h, fmt.Errorf("hash %d of level %d is missing from the log", n, level)
+		return h, fmt.Errorf("%w: hash %d of level %d", errLogGap, n, level)
 	}
 	copy(h[:], row[32*level:])
 	return h, nil

@@ -43,7 +43,8 @@ type op struct {
 type writer struct {
 	*conn
 	s       *Store
-	version int64 // data version that the memory below belongs to; 0: none
+	known   bool  // whether the memory below is of any worth
+	version int64 // data version that it belongs to
 	log     treeLog
 	tails   map[domain.SessionID]journal.Tail
 
@@ -60,12 +61,15 @@ func newWriter(s *Store, c *conn) *writer {
 	w := &writer{conn: c, s: s, headDue: time.NewTimer(time.Hour)}
 	w.headDue.Stop()
 	w.forget()
+	if s.unsigned { // a process was killed before it signed its last head
+		w.headDue.Reset(headAfter)
+	}
 	return w
 }
 
 // forget drops what is remembered; the next group reads it again.
 func (w *writer) forget() {
-	w.version = 0
+	w.known = false
 	w.tails = map[domain.SessionID]journal.Tail{}
 }
 
@@ -90,7 +94,7 @@ func (w *writer) run() {
 // finish signs the last head.
 func (w *writer) finish() {
 	w.headDue.Stop()
-	if w.version != 0 && w.log.size > w.headed {
+	if w.known && w.log.size > w.headed {
 		w.signHead()
 	}
 }
@@ -133,7 +137,7 @@ func (w *writer) commit(ops []*op) {
 	if err != nil {
 		w.forget()
 		w.afterCommit = nil
-	} else if w.version != 0 {
+	} else if w.known {
 		w.s.advance(w.log.size)
 		if note := w.log.note; note != "" {
 			w.s.pub.publish(note)
@@ -218,7 +222,7 @@ func (w *writer) refresh() error {
 	if _, err := w.get(qDataVersion, nil, &version); err != nil {
 		return err
 	}
-	if version == w.version {
+	if w.known && version == w.version {
 		return nil
 	}
 	w.forget()
@@ -230,6 +234,6 @@ func (w *writer) refresh() error {
 	if _, err := w.get(qLastHead, nil, &w.headed, &note); err != nil {
 		return err
 	}
-	w.version = version
+	w.known, w.version = true, version
 	return nil
 }

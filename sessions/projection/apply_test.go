@@ -99,7 +99,9 @@ func TestWhatIsOpenIsBounded(t *testing.T) {
 
 func TestInterruptionAndBudget(t *testing.T) {
 	list := []domain.Payload{
-		domain.SessionCreated{V: 1}, domain.RunStarted{V: 1}, domain.BudgetSet{V: 1, Budget: domain.Budget{Calls: 9}},
+		domain.SessionCreated{V: 1},
+		domain.RunStarted{V: 1},
+		domain.BudgetSet{V: 1, Budget: domain.Budget{Calls: 9}},
 		domain.RunCancelRequested{V: 1},
 		domain.RunInterrupted{V: 1, Reason: "killed", Found: &domain.Survival{Files: domain.Finding{Presence: domain.PresentYes}}},
 	}

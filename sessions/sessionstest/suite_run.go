@@ -357,4 +357,3 @@ func testDelete(t *testing.T, f *fixture) {
 	}
 	f.add(other, domain.SessionRenamed{V: 1, Title: "goes on"})
 }
-
