@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"io"
 	"time"
 
 	"worksite/backend/domain"
@@ -99,6 +100,8 @@ type Command struct {
 	SpillMax int64
 	// OnOutput sees the output live, from one goroutine.
 	OnOutput func([]byte)
+	// Stdin is the command's input; nil is the null device.
+	Stdin io.Reader
 }
 
 // Result is how a command ended.

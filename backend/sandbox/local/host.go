@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
 
 	"worksite/backend/process"
 )
@@ -13,6 +14,7 @@ import (
 // machine is what host discovery may look at; tests give their own.
 type machine struct {
 	home, path string
+	data       string // Worksite's own folder
 	getenv     func(string) string
 	readable   func(string) bool
 }
@@ -95,16 +97,17 @@ func findHost(m machine) Host {
 	h.Hidden = hidden(m, "/etc", "/opt")
 
 	t := &tools{m: m, host: &h, shown: shown}
+	var own []string
+	for _, name := range knownTools {
+		own = append(own, t.program(name)...)
+	}
 	for _, dir := range filepath.SplitList(m.path) {
 		if filepath.IsAbs(dir) && t.pathEntry(filepath.Clean(dir)) {
 			h.Path = appendNew(h.Path, filepath.Clean(dir))
 		}
 	}
-	for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
+	for _, dir := range append(own, "/usr/local/bin", "/usr/bin", "/bin") {
 		h.Path = appendNew(h.Path, dir)
-	}
-	for _, name := range knownTools {
-		t.program(name)
 	}
 	h.Tools = outermost(h.Tools)
 	for _, dir := range goModules(m) {
@@ -199,7 +202,7 @@ func (t *tools) pathEntry(dir string) bool {
 	if within(dir, t.m.home) {
 		return t.homeTool(dir)
 	}
-	if isNever(dir) || within(t.m.home, dir) || filepath.Dir(dir) == "/" {
+	if isNever(dir) || t.personal(t.prefix(dir)) || filepath.Dir(dir) == "/" {
 		return false
 	}
 	if resolved := resolve(dir); resolved != dir && !t.isShown(resolved) {
@@ -215,7 +218,7 @@ func (t *tools) prefix(dir string) string {
 	parent := filepath.Dir(dir)
 	switch filepath.Base(dir) {
 	case "bin", "sbin":
-		if parent != "/" && filepath.Dir(parent) != "/" && !within(t.m.home, parent) {
+		if parent != "/" && filepath.Dir(parent) != "/" && !t.personal(parent) {
 			return parent
 		}
 	}
@@ -242,30 +245,33 @@ func (t *tools) homeTool(dir string) bool {
 }
 
 // program makes one known program usable: the link that the PATH finds may lead into
-// a folder of its own.
-func (t *tools) program(name string) {
+// a folder of its own. It returns the directory that the PATH needs for it.
+func (t *tools) program(name string) []string {
 	found, err := process.LookPath(name, t.m.path)
 	if err != nil {
-		return
+		return nil
 	}
-	file := resolve(found)
-	dir := filepath.Dir(file)
-	if t.isShown(file) && t.isShown(found) {
-		return
-	}
+	dir := filepath.Dir(resolve(found))
 	prefix := filepath.Dir(dir)
-	if filepath.Base(dir) != "bin" || !isInstallation(prefix) || within(t.m.home, prefix) {
-		return
-	}
-	if !within(prefix, t.m.home) && isNever(prefix) {
-		return
-	}
-	if !t.isShown(file) {
+	switch {
+	case t.isShown(dir):
+	case filepath.Base(dir) != "bin" || !isInstallation(prefix) || t.personal(prefix):
+		return nil
+	case !within(prefix, t.m.home) && isNever(prefix):
+		return nil
+	default:
 		t.show(prefix)
 	}
-	if !t.isShown(found) {
-		t.host.Path = appendNew(t.host.Path, dir)
+	return []string{dir}
+}
+
+// personal reports a folder that holds more than an installation: the home folder,
+// what contains it or the data folder, and the hidden folders right in the home.
+func (t *tools) personal(dir string) bool {
+	if within(t.m.home, dir) || t.m.data != "" && within(t.m.data, dir) {
+		return true
 	}
+	return filepath.Dir(dir) == t.m.home && strings.HasPrefix(filepath.Base(dir), ".")
 }
 
 func isNever(p string) bool {

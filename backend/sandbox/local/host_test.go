@@ -30,6 +30,12 @@ func TestFindHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(elsewhere, "bin", "tool"), "")
+	// A Python that a person put into ~/.local/bin must not open all of ~/.local.
+	write(t, filepath.Join(home, ".local", "lib", "python3.12", "x"), "")
+	write(t, filepath.Join(home, ".local", "bin", "python3"), "")
+	if err := os.Chmod(filepath.Join(home, ".local", "bin", "python3"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	at := func(p string) string { return filepath.Join(home, p) }
 	h := findHost(machine{
 		home:     home,

@@ -83,7 +83,7 @@ func (l *Local) launch(ctx context.Context, bwrap string, host Host, s sandbox.S
 	out := newSpill(c)
 	r, err := process.Run(ctx, process.Spec{
 		Argv: plan.Argv(bwrap, dir, c.Argv), Dir: "/", Env: nil, ExtraFiles: ch.inside, Timeout: c.Timeout,
-		Head: c.Head, Tail: c.Tail, Spill: out, SpillMax: c.SpillMax, OnOutput: c.OnOutput,
+		Head: c.Head, Tail: c.Tail, Spill: out, SpillMax: c.SpillMax, OnOutput: c.OnOutput, Stdin: c.Stdin,
 		Contained: true, Stop: ch.ask, Kill: ch.cut,
 	})
 	rep := ch.report()

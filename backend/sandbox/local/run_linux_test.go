@@ -344,7 +344,7 @@ func TestToolsWork(t *testing.T) {
 		"python3": "python3 -c 'import tempfile, subprocess, multiprocessing as m; p=m.get_context(\"fork\").Pool(2); print(p.map(abs,[-1])); subprocess.run([\"true\"],check=True)'",
 		"node":    "node -e 'require(\"child_process\").execSync(\"true\"); require(\"fs\").writeFileSync(\"n\",\"x\")'",
 		"cargo":   "cargo --version",
-		"gcc":     "echo 'int main(){return 0;}' > m.c && gcc m.c -o m && ./m",
+		"gcc":     "mkdir c && cd c && echo 'int main(){return 0;}' > m.c && gcc m.c -o m && ./m",
 		"sort":    "seq 1000 | sort -R | sort -n | tail -1 | grep -qx 1000",
 		"pty":     "script -qec true /dev/null >/dev/null",
 	} {

@@ -288,7 +288,7 @@ func landlockABI() int {
 func (l *Local) machine() (Host, error) {
 	l.hostOnce.Do(func() {
 		l.host = findHost(machine{
-			home: l.cfg.Home, path: l.cfg.Path, getenv: os.Getenv,
+			home: l.cfg.Home, path: l.cfg.Path, data: l.cfg.DataDir, getenv: os.Getenv,
 			readable: func(p string) bool { return unix.Access(p, unix.R_OK) == nil },
 		})
 		l.host.User = l.cfg.User

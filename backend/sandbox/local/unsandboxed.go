@@ -39,7 +39,7 @@ func (l *Local) unsandboxed(ctx context.Context, s sandbox.Spec, c sandbox.Comma
 	out := newSpill(c)
 	r, err := process.Run(ctx, process.Spec{
 		Argv: c.Argv, Dir: dir, Env: pairs(env), Timeout: c.Timeout,
-		Head: c.Head, Tail: c.Tail, Spill: out, SpillMax: c.SpillMax, OnOutput: c.OnOutput,
+		Head: c.Head, Tail: c.Tail, Spill: out, SpillMax: c.SpillMax, OnOutput: c.OnOutput, Stdin: c.Stdin,
 	})
 	spill, closeErr := out.close(err == nil)
 	if err != nil {
