@@ -136,7 +136,7 @@ func (c *conn) stmt(query string) (*sql.Stmt, error) {
 
 // exec runs a prepared statement and returns how many rows it changed.
 func (c *conn) exec(query string, args ...any) (int64, error) {
-	st, err := c.stmt(query)
+	st, err := c.stmt(query) //nolint:sqlclosecheck // kept until close
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +149,7 @@ func (c *conn) exec(query string, args ...any) (int64, error) {
 
 // get reads one row into dest; ok is false when there is none.
 func (c *conn) get(query string, args []any, dest ...any) (ok bool, err error) {
-	st, err := c.stmt(query)
+	st, err := c.stmt(query) //nolint:sqlclosecheck // kept until close
 	if err != nil {
 		return false, err
 	}
@@ -158,21 +158,6 @@ func (c *conn) get(query string, args []any, dest ...any) (ok bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// each calls fn for every row. Within fn the connection must not be used.
-func (c *conn) each(query string, args []any, fn func(*sql.Rows) error) error {
-	rows, err := c.conn.QueryContext(context.Background(), query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := fn(rows); err != nil {
-			return err
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
 }
 
 // script runs several statements, not prepared.

@@ -70,6 +70,7 @@ func TestFullDisk(t *testing.T) {
 func TestStartWithoutWriting(t *testing.T) {
 	for name, block := range map[string]func(*testing.T, string){
 		"full": func(t *testing.T, dir string) {
+			t.Helper()
 			f, err := os.Create(filepath.Join(dir, "filler"))
 			if err != nil {
 				t.Fatal(err)
@@ -83,6 +84,7 @@ func TestStartWithoutWriting(t *testing.T) {
 			}
 		},
 		"read-only": func(t *testing.T, dir string) {
+			t.Helper()
 			if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 				t.Fatal(err)
 			}

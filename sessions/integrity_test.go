@@ -362,6 +362,9 @@ func TestHeadsAreSignedInTime(t *testing.T) {
 		}
 		prev = n
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	if prev.V != 901 {
 		t.Errorf("the last head covers %d of 901", prev.V)
 	}

@@ -201,20 +201,27 @@ func derived(t *testing.T, dir string) string {
 		"SELECT json_array(session, id, call, hex(digest), answer, by_whom, at) FROM approval ORDER BY session, id",
 		"SELECT json_array(pos, folded) FROM search ORDER BY pos",
 	} {
-		rows, err := db.QueryContext(t.Context(), q)
-		if err != nil {
+		out += lines(t, db, q)
+	}
+	return out
+}
+
+func lines(t *testing.T, db *sql.DB, query string) (out string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
 			t.Fatal(err)
 		}
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			out += line + "\n"
-		}
-		if err := rows.Close(); err != nil {
-			t.Fatal(err)
-		}
+		out += line + "\n"
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

@@ -19,7 +19,7 @@ func (s *Store) rescue(ctx context.Context, c *conn, damaged string) (sum Rescue
 	if err != nil {
 		return sum, nil //nolint:nilerr // nothing can be read: that is the result
 	}
-	defer old.close()
+	defer old.close() //nolint:errcheck // it was only read
 	keys, err := cells(ctx, old.conn)
 	if err != nil || keys == nil {
 		keys = map[domain.CellID]ed25519.PublicKey{}

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 
 func TestStoreKeepsTheContract(t *testing.T) {
 	sessionstest.Suite(t, func(t *testing.T, now func() time.Time) sessionstest.Ledger {
+		t.Helper()
 		s, err := sessions.Open(t.Context(), sessions.Config{Dir: t.TempDir(), Now: now})
 		if err != nil {
 			t.Fatal(err)

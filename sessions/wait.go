@@ -84,7 +84,7 @@ func (s *Store) Wait(ctx context.Context, afterPos int64) error {
 
 // run polls while somebody waits and sleeps otherwise.
 func (w *waiter) run() {
-	defer w.poll.close()
+	defer w.poll.close() //nolint:errcheck // it was only read
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	tick.Stop()

@@ -9,6 +9,7 @@ import (
 
 func TestMemoryKeepsTheContract(t *testing.T) {
 	sessionstest.Suite(t, func(t *testing.T, now func() time.Time) sessionstest.Ledger {
+		t.Helper()
 		m := sessionstest.NewMemory()
 		m.Clock = now
 		t.Cleanup(func() {

@@ -54,9 +54,10 @@ func (c *Clock) Add(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
 // Suite proves the contract of a ledger.
 func Suite(t *testing.T, open OpenFunc) {
+	t.Helper()
 	for _, c := range []struct {
 		name string
-		run  func(*testing.T, *fixture)
+		run  func(*fixture)
 	}{
 		{"AppendAndRead", testAppendAndRead},
 		{"Paging", testPaging},
@@ -79,7 +80,7 @@ func Suite(t *testing.T, open OpenFunc) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := NewClock()
-			c.run(t, &fixture{t: t, clock: clock, Ledger: open(t, clock.Now)})
+			c.run(&fixture{t: t, clock: clock, Ledger: open(t, clock.Now)})
 		})
 	}
 }
@@ -167,7 +168,8 @@ func (f *fixture) wants(code domain.Code, err error, what string) {
 
 // R117, R120: gap-free seq and position, the tree's parents, canonical payload.
 // R64, R65: each event is hashed, chained and signed by the cell.
-func testAppendAndRead(t *testing.T, f *fixture) {
+func testAppendAndRead(f *fixture) {
+	t := f.t
 	id := domain.NewSessionID()
 	first := f.add(id, domain.SessionCreated{V: 1, Title: "<b>"}, domain.MessageSent{V: 1, MessageID: "msg_1", Text: "a & b"})
 	second := f.append(domain.AppendRequest{Session: id, Drafts: []domain.Draft{
@@ -212,7 +214,8 @@ func asJSON(t *testing.T, v any) string {
 }
 
 // R117, R121: a reader that gives its last position or seq misses nothing.
-func testPaging(t *testing.T, f *fixture) {
+func testPaging(f *fixture) {
+	t := f.t
 	a, b := f.session(), f.session()
 	for range 4 {
 		f.add(a, domain.SessionRenamed{V: 1, Title: "a"})
@@ -264,7 +267,8 @@ func testPaging(t *testing.T, f *fixture) {
 }
 
 // Every way to ask for what cannot be, with its code; nothing of it is written.
-func testRefusals(t *testing.T, f *fixture) {
+func testRefusals(f *fixture) {
+	t := f.t
 	id, other := f.session(), f.session()
 	mine := f.add(id, domain.MessageSent{V: 1, MessageID: "msg_1", Text: "hi"})[0]
 	foreign := f.add(other, domain.MessageSent{V: 1, MessageID: "msg_2", Text: "hi"})[0]
@@ -328,7 +332,8 @@ type impostor struct{}
 func (impostor) Kind() domain.Kind { return domain.SessionRenamed{}.Kind() }
 
 // R119: an append is one fact: what is refused at its end leaves nothing of its beginning.
-func testAllOrNothing(t *testing.T, f *fixture) {
+func testAllOrNothing(f *fixture) {
+	t := f.t
 	r := f.running()
 	before, _ := f.Read(t.Context(), r.id, domain.Span{})
 	err := r.try(
@@ -346,7 +351,8 @@ func testAllOrNothing(t *testing.T, f *fixture) {
 }
 
 // R20: the leaf is an event, so a fork survives a restart.
-func testLeaf(t *testing.T, f *fixture) {
+func testLeaf(f *fixture) {
+	t := f.t
 	id := f.session()
 	a := f.add(id, domain.MessageSent{V: 1, MessageID: "msg_a", Text: "a"})[0]
 	f.add(id, domain.MessageSent{V: 1, MessageID: "msg_b", Text: "b"})
@@ -368,7 +374,8 @@ func testLeaf(t *testing.T, f *fixture) {
 	}
 }
 
-func testExpectSeq(t *testing.T, f *fixture) {
+func testExpectSeq(f *fixture) {
+	t := f.t
 	id := f.session()
 	seen := int64(1)
 	var won atomic.Int64
@@ -390,7 +397,8 @@ func testExpectSeq(t *testing.T, f *fixture) {
 }
 
 // R143: order comes from the sequence, never from clocks.
-func testClocks(t *testing.T, f *fixture) {
+func testClocks(f *fixture) {
+	t := f.t
 	id := f.session()
 	f.clock.Add(10 * time.Minute)
 	f.add(id, domain.SessionRenamed{V: 1, Title: "ahead"})
@@ -403,7 +411,8 @@ func testClocks(t *testing.T, f *fixture) {
 }
 
 // R117: gap-free seq and positions under many writers and readers.
-func testManyWriters(t *testing.T, f *fixture) {
+func testManyWriters(f *fixture) {
+	t := f.t
 	const writers, readers, each = 8, 4, 25
 	shared := f.session()
 	ctx, stop := context.WithCancel(t.Context())

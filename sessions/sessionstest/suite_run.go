@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"worksite/backend/domain"
@@ -15,7 +14,8 @@ import (
 
 // R73: compare-and-swap, a generation one higher each time, expiry by the
 // ledger's clock. R25: no lease without a run.
-func testLeases(t *testing.T, f *fixture) {
+func testLeases(f *fixture) {
+	t := f.t
 	id := f.session()
 	_, err := f.Acquire(t.Context(), id, "alice", time.Minute, nil)
 	f.wants(domain.CodeConflict, err, "lease without a run")
@@ -78,7 +78,8 @@ func testLeases(t *testing.T, f *fixture) {
 }
 
 // R73: the old generation's writes are refused, whatever it writes.
-func testFencing(t *testing.T, f *fixture) {
+func testFencing(f *fixture) {
+	t := f.t
 	r := f.running()
 	r.must(domain.RunContinued{V: 1, Reason: "asked"})
 	f.clock.Add(2 * time.Minute)
@@ -95,7 +96,8 @@ func testFencing(t *testing.T, f *fixture) {
 }
 
 // R63: the states of a call follow each other in order, and each attempt is its own.
-func testJournal(t *testing.T, f *fixture) {
+func testJournal(f *fixture) {
+	t := f.t
 	r := f.running()
 	const c = domain.CallID("call_1")
 	requested := domain.ToolCallRequested{V: 1, CallID: c, Name: "bash"}
@@ -137,7 +139,8 @@ func testJournal(t *testing.T, f *fixture) {
 }
 
 // R138: a request is answered exactly once. R132: and only what was asked.
-func testApprovals(t *testing.T, f *fixture) {
+func testApprovals(f *fixture) {
+	t := f.t
 	r := f.running()
 	digest := domain.HashBytes([]byte("effect"))
 	r.must(domain.ToolCallRequested{V: 1, CallID: "call_1"}, domain.GateDecided{V: 1, CallID: "call_1"},
@@ -180,7 +183,8 @@ func testApprovals(t *testing.T, f *fixture) {
 }
 
 // R142: one run at a time. R72: an ended one stays ended.
-func testRuns(t *testing.T, f *fixture) {
+func testRuns(f *fixture) {
+	t := f.t
 	r := f.running()
 	start := func(run domain.RunID) error {
 		_, err := f.Append(t.Context(), domain.AppendRequest{Session: r.id, Drafts: drafts(run, domain.MessageSent{V: 1, MessageID: "msg_2", Text: "more"}, domain.RunStarted{V: 1, MessageID: "msg_2"})})
@@ -210,7 +214,8 @@ func testRuns(t *testing.T, f *fixture) {
 }
 
 // R142, R159: a queued message is taken or taken back, once.
-func testQueue(t *testing.T, f *fixture) {
+func testQueue(f *fixture) {
+	t := f.t
 	r := f.running()
 	queued := func(id domain.MessageID) domain.Payload {
 		return domain.MessageQueued{V: 1, MessageID: id, Text: "later"}
@@ -231,7 +236,8 @@ func testQueue(t *testing.T, f *fixture) {
 }
 
 // R121: who waits is woken by an append, by its context, and by nothing else.
-func testWait(t *testing.T, f *fixture) {
+func testWait(f *fixture) {
+	t := f.t
 	id := f.session()
 	last, err := f.LastPos(t.Context())
 	if err != nil {
@@ -260,7 +266,8 @@ func testWait(t *testing.T, f *fixture) {
 	}
 }
 
-func testViews(t *testing.T, f *fixture) {
+func testViews(f *fixture) {
+	t := f.t
 	a, b := f.session(), f.session()
 	f.add(a, domain.SessionRenamed{V: 1, Title: "newer"}, domain.ModeChanged{V: 1, Mode: domain.ModeAuto}, domain.SandboxConsented{V: 1, By: "me"})
 	list, err := f.Views(t.Context(), false)
@@ -280,7 +287,8 @@ func testViews(t *testing.T, f *fixture) {
 }
 
 // R159: full-text search over sessions.
-func testSearch(t *testing.T, f *fixture) {
+func testSearch(f *fixture) {
+	t := f.t
 	a, b := f.session(), f.session()
 	f.add(a, domain.MessageSent{V: 1, MessageID: "msg_1", Text: strings.Repeat("filler ", 60) + "the ÄQUATOR region,\nplease" + strings.Repeat(" filler", 60)})
 	f.add(b, domain.SessionRenamed{V: 1, Title: "Äquator"}, domain.MessageSent{V: 1, MessageID: "msg_2", Text: "100% sure_"})
@@ -306,7 +314,8 @@ func testSearch(t *testing.T, f *fixture) {
 }
 
 // R70: content goes, the chain stays.
-func testDelete(t *testing.T, f *fixture) {
+func testDelete(f *fixture) {
+	t := f.t
 	r := f.running()
 	other := f.session()
 	f.add(r.id, domain.MessageSent{V: 1, MessageID: "msg_1", Text: "the canary sings"})

@@ -184,7 +184,7 @@ func order(c Call, kind domain.Kind) *domain.Error {
 //	requested → gate.decided → intent → executing → completed | failed | unknown → resolved
 func checkCall(b Book, p domain.Payload) error {
 	var id domain.CallID
-	allowed := func(Call) bool { return true }
+	var allowed func(Call) bool
 	in := func(states ...CallState) func(Call) bool {
 		return func(c Call) bool { return slices.Contains(states, c.State) }
 	}
