@@ -10,7 +10,8 @@ export default defineConfig({
   base: '/',
   resolve: {
     alias: { $lib: fileURLToPath(new URL('./src/lib', import.meta.url)) },
-    conditions: process.env.VITEST ? ['browser'] : [],
+    // Without it the tests would get Svelte's server half.
+    ...(process.env.VITEST ? { conditions: ['browser'] } : {}),
   },
   build: {
     target: 'es2022',

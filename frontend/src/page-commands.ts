@@ -6,22 +6,23 @@ import type { Mode } from '$lib/api/types.gen';
 
 /** What only the components on the screen can do. */
 export interface Screen {
-  palette(searching: boolean): void;
-  keys(): void;
-  focusConversation(): void;
-  focusComposer(): void;
-  focusReview(): void;
-  attach(): void;
-  toEnd(): void;
-  toStart(): void;
-  openFolder(): void;
-  rename(): void;
-  remove(): void;
-  exportRecord(): void;
+  palette: (searching: boolean) => void;
+  keys: () => void;
+  archived: () => void;
+  focusConversation: () => void;
+  focusComposer: () => void;
+  focusReview: () => void;
+  attach: () => void;
+  toEnd: () => void;
+  toStart: () => void;
+  openFolder: () => void;
+  rename: () => void;
+  remove: () => void;
+  exportRecord: () => void;
   /** Closes the topmost layer that is no dialog or menu; false when there is none. */
-  closeLayer(): boolean;
+  closeLayer: () => boolean;
   /** Whether the review has the keyboard. */
-  reviewing(): boolean;
+  reviewing: () => boolean;
 }
 
 /** Every action of the page. */
@@ -165,6 +166,7 @@ export function pageCommands(app: App, screen: Screen): Command[] {
         app.go({ at: 'home' });
       },
     },
+    { id: 'session.archived', title: c.archived, group: g.session, run: screen.archived },
     {
       id: 'session.export',
       title: c.exportSession,
@@ -194,6 +196,18 @@ export function pageCommands(app: App, screen: Screen): Command[] {
       run: () => {
         const s = session();
         if (s) void app.attempt(() => app.client.cancel(s.id));
+      },
+    },
+    {
+      id: 'run.retry',
+      title: c.retry,
+      group: g.run,
+      off: () =>
+        noSession() ||
+        (['failed', 'stopped'].includes(session()?.view.run?.state ?? '') ? '' : c.offNotFailed),
+      run: () => {
+        const s = session();
+        if (s) void app.attempt(() => app.client.retry(s.id));
       },
     },
     {

@@ -81,7 +81,11 @@ export class Client {
   }
 
   async bootstrap(): Promise<Bootstrap> {
-    const b = await this.json<Bootstrap>('GET', '/api/bootstrap');
+    const b = await this.json<Bootstrap>('GET', '/api/bootstrap').catch((thrown: unknown) => {
+      // Nothing but a wrong token can be refused here.
+      if (!(thrown instanceof ApiError) || thrown.code !== 'forbidden') throw thrown;
+      throw new ApiError('locked', thrown.message, thrown.hint, thrown.detail);
+    });
     return {
       ...b,
       notices: b.notices ?? [],
@@ -138,6 +142,14 @@ export class Client {
   continueRun(id: string): Promise<Receipt> {
     return this.json('POST', `/api/sessions/${enc(id)}/continue`, {});
   }
+  /** A new run on the last instruction, after one that failed or was stopped. */
+  retry(id: string): Promise<Receipt> {
+    return this.json('POST', `/api/sessions/${enc(id)}/retry`, {});
+  }
+  /** Goes back to an earlier event; the conversation continues from there. */
+  moveLeaf(id: string, to: string): Promise<unknown> {
+    return this.json('POST', `/api/sessions/${enc(id)}/leaf`, { to });
+  }
   resolve(id: string, call: string, resolution: 'retry' | 'done' | 'skip', note: string): Promise<unknown> {
     return this.json('POST', `/api/sessions/${enc(id)}/calls/${enc(call)}/resolve`, { resolution, note });
   }
@@ -190,6 +202,9 @@ export class Client {
   }
   trust(id: string, trusted: boolean): Promise<WorkspaceView> {
     return this.json('POST', `/api/workspaces/${enc(id)}/trust`, { trusted });
+  }
+  relink(id: string, path: string): Promise<WorkspaceView> {
+    return this.json('POST', `/api/workspaces/${enc(id)}/relink`, { path });
   }
   forgetWorkspace(id: string): Promise<unknown> {
     return this.json('DELETE', `/api/workspaces/${enc(id)}`);
@@ -255,12 +270,12 @@ function modelsOf(m: ModelsView): ModelsView {
 
 async function failure(method: Method, path: string, res: Response): Promise<ApiError> {
   const detail = `${method} ${path}: ${res.status}`;
-  let code: ErrorCode = res.status === 401 ? 'locked' : 'internal';
+  let code: ErrorCode = 'internal';
   let message = res.statusText;
   let hint = '';
   try {
     const body = (await res.json()) as { code?: ErrorCode; message?: string; hint?: string };
-    if (res.status !== 401 && body.code) code = body.code;
+    if (body.code) code = body.code;
     message = body.message ?? message;
     hint = body.hint ?? hint;
   } catch {

@@ -174,7 +174,8 @@ export class Transport {
       headers: { Accept: 'application/x-ndjson' },
     });
     if (res.ok) return res;
-    throw new ApiError(res.status === 401 ? 'locked' : 'offline', `HTTP ${res.status}`);
+    const locked = res.status === 401 || res.status === 403;
+    throw new ApiError(locked ? 'locked' : 'offline', `HTTP ${res.status}`);
   }
 
   /** Queues frames for the page; true when there is a hole that must be read. */

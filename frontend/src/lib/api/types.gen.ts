@@ -343,12 +343,15 @@ export interface Effect {
   input: Hash;
 }
 
-/** FileImage is one file before and after an effect. A zero hash is "absent". */
+/** FileImage is one file before and after an effect. A zero hash is "absent". The hash of a symlink is that of its target's text. */
 export interface FileImage {
   /** inside the workspace, slash-separated */
   path: string;
   pre: Hash;
   post: Hash;
+  /** The modes as Unix writes them (0o100644, 0o100755, 0o120777 for a symlink); 0 when the file is absent or its mode was not recorded. */
+  preMode?: number;
+  postMode?: number;
 }
 
 /** ToolCallIntent is what will be done, decided and digested. */

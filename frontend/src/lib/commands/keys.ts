@@ -66,12 +66,3 @@ export function keycaps(keys: Keys, mac: boolean): string[][] {
     return [...caps, plain];
   });
 }
-
-/** The same, for `aria-keyshortcuts`. */
-export function ariaKeys(keys: Keys, mac: boolean): string | undefined {
-  if (keys.includes(' ')) return undefined;
-  const s = parseStroke(keys);
-  return [s.shift ? 'Shift' : '', s.alt ? 'Alt' : '', s.mod ? (mac ? 'Meta' : 'Control') : '', s.key]
-    .filter(Boolean)
-    .join('+');
-}

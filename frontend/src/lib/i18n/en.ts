@@ -249,6 +249,9 @@ export const en = {
     sessionMenu: (title: string) => `Actions for ${title}`,
     waiting: (n: number) => `${plural(n, 'approval waits', 'approvals wait')} for you`,
     archived: 'Archived sessions',
+    archivedNone:
+      'No session is archived. Archiving takes one out of the side bar and keeps its whole record.',
+    relink: 'Find its folder again…',
     empty: 'Open a folder, or drop one here.',
   },
   home: {
@@ -270,6 +273,12 @@ export const en = {
     thinking: 'Thinking',
     cut: 'The answer reached the token limit and was cut.',
     newBelow: 'New below',
+    newest: 'Newest',
+    retry: 'Try again',
+    retryHint: 'Starts a new run on the last instruction. What was done stays done.',
+    goBack: 'Go back to before this message',
+    goBackHint:
+      'The conversation continues from here; files stay as they are. What came later remains in the record.',
     toEnd: 'Go to the newest',
     older: 'Reading earlier events…',
     start: 'Start of the session',
@@ -652,6 +661,9 @@ export const en = {
     continue: 'Continue the run',
     rename: 'Rename the session',
     archive: 'Archive the session',
+    archived: 'Show archived sessions',
+    retry: 'Try the last task again',
+    offNotFailed: 'Only a failed or stopped run can be tried again',
     exportSession: 'Export the session’s record',
     deleteSession: 'Delete the session for good',
     nextSession: 'Next session',

@@ -58,6 +58,12 @@ export function relative(at: string, now: number): string {
   return day.format(t);
 }
 
+/** The same within a sentence: "4 min ago". */
+export function ago(at: string, now: number): string {
+  const text = relative(at, now);
+  return text.endsWith('min') ? `${text} ago` : text;
+}
+
 /** The exact time, for hovering. */
 export function exactly(at: string): string {
   const t = Date.parse(at);

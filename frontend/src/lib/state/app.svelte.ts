@@ -1,4 +1,5 @@
-import { ApiError, asApiError } from '../api/error';
+import type { ApiError } from '../api/error';
+import { asApiError } from '../api/error';
 import type { Client } from '../api/client';
 import type { Platform } from '../api/platform';
 import { Transport, type Connection } from '../api/transport';
@@ -287,6 +288,7 @@ export class App {
           break;
         case 'session':
           if (f.view) this.putSession(f.view);
+          else if (f.session) this.dropSession(f.session); // it was deleted
           break;
         case 'changes':
           if (f.session === open?.id || !f.session) void this.changes?.load();

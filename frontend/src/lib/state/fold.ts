@@ -5,7 +5,6 @@ import type {
   Budget,
   CallID,
   Event,
-  EventID,
   FileImage,
   GrantScope,
   LayerDecision,
@@ -97,7 +96,6 @@ interface Placed {
   key: string;
   seq: number;
   at: string;
-  event: EventID;
 }
 
 /** One entry of the conversation, in the order of the record. */
@@ -175,6 +173,24 @@ export const emptyFold: Fold = {
 };
 
 const noUsage: Usage = { inputTokens: 0, outputTokens: 0 };
+
+/**
+ * The events of the conversation: those on the path from the last one to the root.
+ * What a person went back behind is another branch; it stays in the record.
+ */
+export function onPath(events: readonly Event[]): readonly Event[] {
+  let want = events.at(-1)?.id;
+  const path: Event[] = [];
+  for (let i = events.length - 1; i >= 0; i--) {
+    const e = events[i] as Event;
+    if (e.id !== want) continue;
+    path.push(e);
+    want = e.parent;
+    // Before a root or a store without parents nothing is left out.
+    if (want === undefined || want === '') want = events[i - 1]?.id;
+  }
+  return path.length === events.length ? events : path.reverse();
+}
 
 /** Adds one event. Events that were already added are ignored; order is by seq. */
 export function reduce(state: Fold, event: Event): Fold {
@@ -271,7 +287,8 @@ class Draft {
       case 'session.renamed':
         return this.note(e, { what: 'renamed', title: e.payload.title });
       case 'leaf.moved':
-        return this.moveLeaf(e, e.payload.to);
+        this.answers.clear();
+        return this.note(e, { what: 'moved' });
       case 'model.selected':
         return this.note(e, { what: 'model', model: e.payload.model });
       case 'mode.changed':
@@ -649,18 +666,10 @@ class Draft {
     }
     this.note(e, { what: 'reviewed', verdict, path, hunks: count });
   }
-
-  /** The conversation goes on from an earlier event: what came after it is another branch. */
-  private moveLeaf(e: Event, to: EventID): void {
-    const at = this.items.findLastIndex((item) => item.event === to);
-    if (at >= 0) this.items.splice(at + 1);
-    this.answers.clear();
-    this.note(e, { what: 'moved' });
-  }
 }
 
 function placed(e: Event, key: string): Placed {
-  return { key, seq: e.seq, at: e.createdAt, event: e.id };
+  return { key, seq: e.seq, at: e.createdAt };
 }
 
 function ignore(_event: never): void {}

@@ -5,8 +5,9 @@ export interface LiveText {
   text: string;
   thinking: string;
   status: string;
-  /** Bytes of UTF-8 text received or skipped so far. */
+  /** Bytes of UTF-8 received or skipped so far, of the text and of the thinking. */
   offset: number;
+  thinkingOffset: number;
   /** A piece was missed: what stands here has a hole until the committed event comes. */
   holed: boolean;
 }
@@ -17,34 +18,34 @@ const decoder = new TextDecoder();
 /** Keep this much of a running command's output; the committed result has the rest. */
 const keep = 64 * 1024;
 
-/** Adds a piece by its offset: repeated bytes are skipped, a hole is marked and kept visible. */
+/** Adds a piece by its offsets: repeated bytes are skipped, a hole is marked and kept visible. */
 export function mergeLive(old: LiveText | undefined, piece: Live): LiveText {
-  const base = old ?? { text: '', thinking: '', status: '', offset: 0, holed: false };
-  let text = piece.text ?? '';
-  let size = byteLength(text);
-  let holed = base.holed;
-  let offset = base.offset;
-  if (piece.offset < base.offset && size > 0) {
-    const known = base.offset - piece.offset;
-    if (known >= size) {
-      text = '';
-      size = 0;
-    } else {
-      text = decoder.decode(encoder.encode(text).subarray(known));
-      size -= known;
-    }
-  } else if (piece.offset > base.offset) {
-    holed = true;
-    offset = piece.offset;
-  }
-  const whole = base.text + (holed && !base.holed && base.text !== '' ? '\n…\n' : '') + text;
+  const base = old ?? { text: '', thinking: '', status: '', offset: 0, thinkingOffset: 0, holed: false };
+  const text = join(base.text, base.offset, piece.text ?? '', piece.offset);
+  const thinking = join(base.thinking, base.thinkingOffset, piece.thinking ?? '', piece.thinkingOffset ?? 0);
   return {
-    text: whole.length > 2 * keep ? whole.slice(-keep) : whole,
-    thinking: base.thinking + (piece.thinking ?? ''),
-    status: text !== '' || piece.thinking ? '' : (piece.status ?? base.status),
-    offset: offset + size,
-    holed,
+    text: text.whole,
+    thinking: thinking.whole,
+    status: piece.text || piece.thinking ? '' : (piece.status ?? base.status),
+    offset: text.offset,
+    thinkingOffset: thinking.offset,
+    holed: base.holed || text.holed || thinking.holed,
   };
+}
+
+function join(
+  have: string,
+  known: number,
+  piece: string,
+  offset: number,
+): { whole: string; offset: number; holed: boolean } {
+  if (piece === '') return { whole: have, offset: known, holed: false };
+  const end = offset + byteLength(piece);
+  if (end <= known) return { whole: have, offset: known, holed: false };
+  if (offset < known) piece = decoder.decode(encoder.encode(piece).subarray(known - offset));
+  const holed = offset > known;
+  const whole = (holed && have !== '' ? `${have}\n…\n` : have) + piece;
+  return { whole: whole.length > 2 * keep ? whole.slice(-keep) : whole, offset: end, holed };
 }
 
 /** The last lines of a running command, as a terminal would leave them. */

@@ -1,8 +1,8 @@
 import type { ApiError } from '../api/error';
 import { asApiError } from '../api/error';
 import type { Client } from '../api/client';
-import type { Event, Frame, Live, SessionView } from '../api/types.gen';
-import { emptyFold, reduceAll, type Fold } from './fold';
+import type { Event, Frame, SessionView } from '../api/types.gen';
+import { emptyFold, onPath, reduceAll, type Fold } from './fold';
 import { mergeLive, type LiveText } from './live';
 import { rowsOf, type Row } from './rows';
 
@@ -136,7 +136,7 @@ export class Session {
       if (f.event) events.push(f.event);
       else if (f.live) {
         live ??= new Map(this.live);
-        live.set(f.live.id, mergeLive(live.get(f.live.id), f.live as Live));
+        live.set(f.live.id, mergeLive(live.get(f.live.id), f.live));
       }
     }
     if (live) this.live = live;
@@ -156,10 +156,11 @@ export class Session {
       return;
     }
     const following = this.atEnd && this.tail === this.fold;
-    this.tail = reduceAll(this.tail, fresh);
+    if (following) this.events.push(...fresh);
+    const moved = fresh.some((e) => e.kind === 'leaf.moved');
+    this.tail = moved && following ? foldOf(this.events) : reduceAll(this.tail, fresh);
     this.settleLive(fresh);
     if (following) {
-      this.events.push(...fresh);
       if (this.events.length > windowSize * 1.5) {
         this.events = this.events.slice(-windowSize);
         this.tail = trim(this.tail, this.events[0]?.seq ?? 0);
@@ -175,7 +176,7 @@ export class Session {
     if (this.closed) return;
     this.events = events;
     this.atStart = events.length === 0 || events[0]?.seq === 1;
-    this.fold = reduceAll(emptyFold, events);
+    this.fold = foldOf(events);
     this.atEnd = atEnd;
     if (!atEnd) return;
     if (this.tail.lastSeq > this.fold.lastSeq) {
@@ -230,6 +231,11 @@ export class Session {
     })();
     await this.reading;
   }
+}
+
+/** What the path of these events tells; `lastSeq` is the last read, on the path or not. */
+function foldOf(events: readonly Event[]): Fold {
+  return reduceAll(emptyFold, onPath(events));
 }
 
 /** Forgets entries before `seq`; what the fold says of the present stays. */

@@ -102,7 +102,7 @@ export class MarkdownRenderer {
   private block(token: Token, all: TokensList): string {
     const known = this.cache.get(token.raw);
     if (known !== undefined) return known;
-    const list = Object.assign([token], { links: all.links }) as TokensList;
+    const list: TokensList = Object.assign<Token[], Pick<TokensList, 'links'>>([token], { links: all.links });
     const html = DOMPurify.sanitize(this.marked.parser(list), purify);
     if (this.cache.size > 2_000) this.cache.clear();
     this.cache.set(token.raw, html);
