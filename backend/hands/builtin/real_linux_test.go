@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"worksite/backend/hands/saveartifact"
 	"worksite/backend/sandbox"
 	"worksite/backend/sandbox/local"
+	"worksite/backend/workspace"
 )
 
 // runner is the real sandbox behind the hand's interface, joined as the service
@@ -57,12 +59,52 @@ func (s shelf) Promote(ctx context.Context, p saveartifact.Promotion, r io.Reade
 	return s.Store.Promote(ctx, artifact.Promotion(p), r)
 }
 
-// realParts are the nine hands over the real sandbox, blobs and artifacts.
+// folder is the real workspace behind the hands' interface.
+type folder struct {
+	*workspace.Handle
+	store *workspace.Store
+}
+
+func (f folder) ReadFile(rel string) ([]byte, hands.Image, error) {
+	b, img, err := f.Handle.ReadFile(rel)
+	return b, hands.Image(img), err
+}
+
+func (f folder) Base(ctx context.Context, session domain.SessionID) (domain.WorkspaceBased, bool, error) {
+	return f.store.Base(ctx, session, f.Handle)
+}
+
+func (f folder) Scan(ctx context.Context) (hands.Tree, error) {
+	t, err := f.store.Scan(ctx, f.Handle)
+	return tree{t}, err
+}
+
+type tree struct{ workspace.Tree }
+
+func (t tree) Changes(after hands.Tree) []domain.FileImage {
+	return workspace.Compare(t.Tree, after.(tree).Tree)
+}
+
+// realParts are the nine hands over the real workspace, sandbox, blobs and artifacts.
 type realParts struct {
 	*capability.Registry
-	ws        *handstest.Workspace
+	dir       string
+	id        domain.WorkspaceID
 	blobs     *blob.Store
 	artifacts *artifact.Store
+}
+
+func (p *realParts) caller(tool string) handstest.Caller {
+	return handstest.Caller{Registry: p.Registry, Name: tool, Session: "ses_test", Workspace: p.id}
+}
+
+func (p *realParts) get(t *testing.T, rel string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(p.dir, rel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func real(t *testing.T, files map[string]string) *realParts {
@@ -83,14 +125,28 @@ func real(t *testing.T, files map[string]string) *realParts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &realParts{Registry: capability.New(), ws: handstest.New(t, files), blobs: blobs, artifacts: artifacts}
+	store, err := workspace.Open(workspace.Config{Dir: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := handstest.New(t, files).Dir
+	w, err := store.Add(t.Context(), dir, domain.TaskCoding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := store.Handle(t.Context(), w.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(context.Context, domain.WorkspaceID) (hands.Workspace, error) { return folder{handle, store}, nil }
+	p := &realParts{Registry: capability.New(), dir: dir, id: w.ID, blobs: blobs, artifacts: artifacts}
 	for _, h := range builtin.New(builtin.Config{
-		Open: p.ws.Open, Seen: hands.NewSeen(), Sandbox: runner{box, t.TempDir()}, PutOutput: blobs.Put, Artifacts: shelf{artifacts},
+		Open: open, Seen: hands.NewSeen(), Sandbox: runner{box, t.TempDir()}, PutOutput: blobs.Put, Artifacts: shelf{artifacts},
 	}) {
 		p.Register(h)
 	}
 	t.Cleanup(func() {
-		if err := artifacts.Close(); err != nil {
+		if err := errors.Join(p.Close(), handle.Close(), store.Close(), artifacts.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -99,7 +155,7 @@ func real(t *testing.T, files map[string]string) *realParts {
 
 func (p *realParts) do(t *testing.T, ctx context.Context, tool string, args map[string]any) domain.HandResult {
 	t.Helper()
-	c := handstest.Caller{Registry: p.Registry, Name: tool, Session: "ses_test"}
+	c := p.caller(tool)
 	res, err := c.Do(ctx, args)
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
@@ -129,7 +185,7 @@ func TestAllHandsActOnOneWorkspace(t *testing.T) {
 	}
 	// A file that a command changed must be read again.
 	p.do(t, ctx, "bash", map[string]any{"command": "echo x >> clean.sh"})
-	c := handstest.Caller{Registry: p.Registry, Name: "edit", Session: "ses_test"}
+	c := p.caller("edit")
 	if _, err := c.Prepare(ctx, map[string]any{"path": "clean.sh", "old_string": "x", "new_string": "y"}); domain.CodeOf(err) != domain.CodeConflict {
 		t.Fatalf("changed since read: %v", err)
 	}
@@ -156,7 +212,7 @@ func TestOutputOfARealCommandIsBoundedAndKeptWhole(t *testing.T) {
 func TestStopEndsARealCommandAndRecordsWhatItDid(t *testing.T) {
 	p := real(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	c := handstest.Caller{Registry: p.Registry, Name: "bash", Session: "ses_test"}
+	c := p.caller("bash")
 	call, err := c.Prepare(ctx, map[string]any{"command": "echo begun > f; echo begun; setsid sleep 300 & sleep 300"})
 	if err != nil {
 		t.Fatal(err)
@@ -176,5 +232,95 @@ func TestStopEndsARealCommandAndRecordsWhatItDid(t *testing.T) {
 	}
 	if len(res.Output.Files) != 1 || res.Output.Files[0].Path != "f" || !strings.Contains(res.Output.Text, "cancelled") {
 		t.Fatalf("%+v", res.Output)
+	}
+}
+
+// R137 R151: through the real workspace, bytes, mode and links stay.
+func TestEditKeepsBytesModeAndLinks(t *testing.T) {
+	p := real(t, map[string]string{
+		"run.sh": "#!/bin/sh\r\necho a\r\n", "latin.txt": "caf\xe9\n", "bom.txt": "\xEF\xBB\xBFa\nb", "d/real.txt": "one\n",
+	})
+	ctx := t.Context()
+	if err := os.Chmod(filepath.Join(p.dir, "run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("d/real.txt", filepath.Join(p.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, old, new, want string }{
+		{"run.sh", "echo a\n", "echo b\necho c\n", "#!/bin/sh\r\necho b\r\necho c\r\n"},
+		{"latin.txt", "café", "thé", "th\xe9\n"},
+		{"bom.txt", "b", "c", "\xEF\xBB\xBFa\nc"},
+		{"link", "one", "two", "two\n"},
+	} {
+		p.do(t, ctx, "read", map[string]any{"path": c.path})
+		p.do(t, ctx, "edit", map[string]any{"path": c.path, "old_string": c.old, "new_string": c.new})
+		if got := p.get(t, c.path); got != c.want {
+			t.Errorf("%s: %q, want %q", c.path, got, c.want)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(p.dir, "run.sh")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if to, err := os.Readlink(filepath.Join(p.dir, "link")); err != nil || to != "d/real.txt" {
+		t.Errorf("link to %q, %v", to, err)
+	}
+	if got := p.get(t, "d/real.txt"); got != "two\n" {
+		t.Errorf("target %q", got)
+	}
+}
+
+// R151 R152: what must not be written is not, and says why.
+func TestWriteRefusals(t *testing.T) {
+	p := real(t, map[string]string{"a.txt": "a", ".git/config": "[core]\n"})
+	ctx := t.Context()
+	if err := os.Symlink("/etc", filepath.Join(p.dir, "etc")); err != nil {
+		t.Fatal(err)
+	}
+	write := p.caller("write")
+	for path, want := range map[string]domain.Code{
+		"a.txt": domain.CodeConflict, "etc/x": domain.CodeForbidden, "../x": domain.CodeForbidden, "/etc/x": domain.CodeForbidden,
+		".git/hooks/pre-commit": domain.CodeForbidden, ".envrc": domain.CodeForbidden,
+	} {
+		if _, err := write.Do(ctx, map[string]any{"path": path, "content": "x"}); domain.CodeOf(err) != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	// It appears between decision and execution.
+	call, err := write.Prepare(ctx, map[string]any{"path": "late.txt", "content": "mine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "late.txt"), []byte("theirs"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write.Execute(ctx, call); domain.CodeOf(err) != domain.CodeConflict || p.get(t, "late.txt") != "theirs" {
+		t.Errorf("%v", err)
+	}
+	for tool, args := range map[string]map[string]any{
+		"read": {"path": "nope.txt"}, "ls": {"path": "nope"}, "glob": {"pattern": "*", "path": "nope"}, "grep": {"pattern": "x", "path": "nope"},
+		"edit": {"path": "nope.txt", "old_string": "a", "new_string": "b"}, "save_artifact": {"path": "nope.txt"},
+	} {
+		c := p.caller(tool)
+		if _, err := c.Do(ctx, args); domain.CodeOf(err) != domain.CodeNotFound {
+			t.Errorf("%s of what is not there: %v", tool, err)
+		}
+	}
+}
+
+func TestSearchLeavesOutWhatGitIgnores(t *testing.T) {
+	p := real(t, map[string]string{".gitignore": "build/\n*.log\n", "src/a.py": "needle\n", "build/b.py": "needle\n", "x.log": "needle\n", ".git/HEAD": "needle\n"})
+	ctx := t.Context()
+	if got := p.do(t, ctx, "grep", map[string]any{"pattern": "needle"}).Output.Text; got != "src/a.py\n  1: needle\n" {
+		t.Errorf("grep: %q", got)
+	}
+	if got := p.do(t, ctx, "glob", map[string]any{"pattern": "*.py"}).Output.Text; got != "src/a.py\n" {
+		t.Errorf("glob: %q", got)
+	}
+	if got := p.do(t, ctx, "read", map[string]any{"path": "build/b.py"}).Output.Text; got != "     1\tneedle\n" {
+		t.Errorf("read of an ignored file by name: %q", got)
+	}
+	if got := p.do(t, ctx, "grep", map[string]any{"pattern": "needle", "path": "build"}).Output.Text; !strings.Contains(got, "build/b.py") {
+		t.Errorf("grep in an ignored folder by name: %q", got)
 	}
 }

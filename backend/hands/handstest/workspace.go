@@ -229,6 +229,7 @@ type Caller struct {
 	Registry    *capability.Registry
 	Name        string
 	Session     domain.SessionID
+	Workspace   domain.WorkspaceID // "": that of New
 	Unsandboxed bool
 	Live        bytes.Buffer
 }
@@ -246,8 +247,12 @@ func (c *Caller) Call(args map[string]any) domain.HandCall {
 	if err != nil {
 		panic(err)
 	}
+	id := c.Workspace
+	if id == "" {
+		id = "wsp_test"
+	}
 	return domain.HandCall{
-		Session: c.Session, Run: "run_test", CallID: domain.NewCallID(), Attempt: 1, Workspace: "wsp_test",
+		Session: c.Session, Run: "run_test", CallID: domain.NewCallID(), Attempt: 1, Workspace: id,
 		Input: raw, Unsandboxed: c.Unsandboxed,
 	}
 }
