@@ -60,12 +60,8 @@ func cells(ctx context.Context, q querier) (map[domain.CellID]ed25519.PublicKey,
 	return out, errors.Join(rows.Err(), rows.Close())
 }
 
-// Rebuild throws everything derived from the events away and derives it again.
+// rebuild throws everything derived from the events away and derives it again.
 // Leases, signed heads and the names of deleted sessions stay.
-func (s *Store) Rebuild(ctx context.Context) error {
-	return s.submit(ctx, "rebuild", func(w *writer) error { return w.rebuild(ctx) })
-}
-
 func (w *writer) rebuild(ctx context.Context) error {
 	if err := w.script("PRAGMA defer_foreign_keys = ON"); err != nil {
 		return err

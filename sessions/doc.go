@@ -25,7 +25,8 @@
 //     head has left it.
 //
 // Several processes may use one folder. Everything derived (heads of sessions,
-// calls, approvals, runs, search) is rebuilt from the events by [Store.Rebuild].
+// calls, approvals, runs, search) can be derived from the events again; [Open]
+// does so when it cannot be read.
 //
 // # Files
 //

@@ -60,7 +60,7 @@ func (s *Store) Cell() domain.Cell { return s.cell }
 func (s *Store) Opened() OpenReport { return s.opened }
 
 // Report is [Store.Opened] in words, one sentence each; nil when all was well.
-func (s *Store) Report() []string { return s.opened.Words() }
+func (s *Store) Report() []string { return s.Opened().Words() }
 
 // Now is the clock that leases expire by.
 func (s *Store) Now() time.Time { return s.now() }

@@ -38,9 +38,6 @@ type (
 	}
 )
 
-// OK reports whether everything holds.
-func (r Report) OK() bool { return r.Bad == nil }
-
 func (f *Flaw) String() string {
 	switch {
 	case f.Session != "":
