@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -21,7 +20,7 @@ type serveCmd struct {
 	Pause  int    `hidden:"" default:"20" help:"Milliseconds between the pieces of a recorded answer."`
 }
 
-func (c *serveCmd) config(cfg *service.Config) { cfg.PracticePause = c.Pause }
+func (c *serveCmd) config(cfg *service.Config) { cfg.Stays, cfg.PracticePause = true, c.Pause }
 
 func (c *serveCmd) Run(a *app) error {
 	host, _, err := net.SplitHostPort(c.Listen)
@@ -104,6 +103,9 @@ func (a *app) demoReport(id domain.SessionID) error {
 	list, err := a.svc.Artifacts(a.ctx, id)
 	if err != nil {
 		return err
+	}
+	if len(list) == 0 {
+		return domain.Errorf(domain.CodeUnavailable, "the sample job ended without its report").WithHint("`worksite doctor` says what is missing here.")
 	}
 	for _, v := range list {
 		fmt.Fprintf(a.Stdout, "\n── %s (revision %d, %s) ──\n", v.Ref.Name, v.Ref.Revision, marks(v))

@@ -3,8 +3,12 @@ package service
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
+	"time"
 
 	"worksite/backend/domain"
+	"worksite/backend/process"
 )
 
 // Doctor looks at what works here, what does not, and the remedy.
@@ -16,7 +20,7 @@ func (s *Service) Doctor(ctx context.Context) DoctorView {
 	case err != nil:
 		add(Check{Name: "ledger", State: "failed", Detail: err.Error(), Hint: domain.HintOf(err)})
 	case report.Bad != nil:
-		add(Check{Name: "ledger", State: "failed", Detail: report.Bad.Error(), Hint: "The ledger was changed from outside or the disk is damaged. Keep a copy of the data folder before anything else."})
+		add(Check{Name: "ledger", State: "failed", Detail: report.Bad.String(), Hint: "The ledger was changed from outside or the disk is damaged. Keep a copy of the data folder before anything else."})
 	default:
 		add(Check{Name: "ledger", OK: true, State: "ok", Detail: fmt.Sprintf("%d events in %d sessions: chain, signatures and head agree", report.Events, report.Sessions)})
 	}
@@ -55,4 +59,15 @@ func (s *Service) sandboxNotice(ctx context.Context) (Notice, bool) {
 		Text: "Commands cannot be sandboxed here: " + st.Detail + " They are refused unless you consent for a session.",
 		Hint: st.Hint,
 	}, true
+}
+
+// gitCheck says whether Git is there; everything but commits works without it.
+func (s *Service) gitCheck(ctx context.Context) Check {
+	res, err := process.Run(ctx, process.Spec{
+		Argv: []string{"git", "--version"}, Dir: s.cfg.DataDir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: 5 * time.Second,
+	})
+	if err != nil || res.Code != 0 {
+		return Check{Name: "git", State: "missing", Detail: "git was not found; review and restore work without it", Hint: "Install the package git to see branches and to commit."}
+	}
+	return Check{Name: "git", OK: true, State: "ok", Detail: strings.TrimSpace(res.Text())}
 }

@@ -2,7 +2,7 @@ package service
 
 import (
 	"context"
-	"os"
+	"time"
 
 	"worksite/backend/config"
 	"worksite/backend/domain"
@@ -17,7 +17,12 @@ func (s *Service) newModels() *model.Registry {
 	if s.cfg.OpenAIURL != "" {
 		c.OpenAIURL = s.cfg.OpenAIURL
 	}
-	_ = os.Getenv
+	switch {
+	case s.cfg.PracticePause > 0:
+		c.PracticePause = time.Duration(s.cfg.PracticePause) * time.Millisecond
+	case s.cfg.PracticePause == 0:
+		c.PracticePause = 20 * time.Millisecond
+	}
 	return model.New(c)
 }
 

@@ -30,7 +30,7 @@ func (s *Service) recoverRuns() {
 			continue
 		}
 		l, held, err := s.ledger.LeaseOf(s.ctx, v.ID)
-		crashed := err == nil && held && l.Holder != "" && s.holder.dead(l.Holder)
+		crashed := err == nil && l.Holder != "" && (!held || s.holder.dead(l.Holder))
 		if crashed || v.Run.Cancel {
 			reason := onlyWake
 			if v.Run.Cancel {

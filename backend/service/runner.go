@@ -113,13 +113,16 @@ func (r *runner) leave(session domain.SessionID, a *running, always bool) bool {
 
 func (r *runner) run(ctx context.Context, session domain.SessionID, a *running, resumed string) (err error) {
 	svc := r.svc
+	if resumed == onlyWake {
+		ctx = context.WithoutCancel(ctx) // short, and half of it would hide the crash
+	}
 	left := false
 	defer func() {
 		if !left {
 			r.leave(session, a, true)
 		}
 	}()
-	previous, had, err := svc.ledger.LeaseOf(ctx, session)
+	previous, _, err := svc.ledger.LeaseOf(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (r *runner) run(ctx context.Context, session domain.SessionID, a *running, 
 			err = errors.Join(err, rerr)
 		}
 	}()
-	if crashed := had && previous.Holder != "" && previous.Holder != svc.holder.name; crashed {
+	if crashed := previous.Holder != "" && previous.Holder != svc.holder.name; crashed {
 		if _, err := svc.harness.Wake(ctx, lease, "The process that ran it ended without closing it.", svc.survey(session)); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -124,7 +123,7 @@ func (s *Service) Cancel(ctx context.Context, id domain.SessionID) error {
 // idle reports whether no living process holds the session's lease.
 func (s *Service) idle(ctx context.Context, id domain.SessionID) bool {
 	l, held, err := s.ledger.LeaseOf(ctx, id)
-	return err == nil && (!held || l.Holder == "" || l.ExpiresAt.Before(s.ledger.Now()) || s.holder.dead(l.Holder))
+	return err == nil && (!held || s.holder.dead(l.Holder))
 }
 
 // Continue computes on: an interrupted run goes on from its last committed event.

@@ -31,6 +31,9 @@ type Config struct {
 	Log     *slog.Logger // nil: discarded
 	// OllamaURL and OpenAIURL override the settings when not empty.
 	OllamaURL, OpenAIURL string
+	// Stays is set by processes that stay (the window, the server): they settle at
+	// the start what a dead process left. Single commands look at their own session only.
+	Stays bool
 	// PracticePause slows the recorded answers down as a model would be; negative: no pause.
 	PracticePause int // milliseconds between pieces
 }
@@ -65,8 +68,8 @@ type Service struct {
 	wg      sync.WaitGroup
 }
 
-// Open opens the data folder and begins to look for runs that a crash left. It
-// returns before that is done; nothing of it needs a model or a network.
+// Open opens the data folder. Looking for runs that a crash left goes on after it
+// has returned; nothing of it needs a model or a network.
 func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 	if cfg.DataDir == "" {
 		if cfg.DataDir, err = config.Home(); err != nil {
@@ -117,11 +120,16 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 		return nil, err
 	}
 	closers = append(closers, s.artifacts.Close)
+	if err := os.MkdirAll(s.scratch(), 0o700); err != nil {
+		return nil, fmt.Errorf("make the scratch folder: %w", err)
+	}
 	if err := s.join(); err != nil {
 		return nil, err
 	}
 	s.noteStart()
-	s.wg.Go(s.recoverRuns)
+	if cfg.Stays {
+		s.wg.Go(s.recoverRuns)
+	}
 	return s, nil
 }
 
@@ -172,6 +180,9 @@ func (s *Service) noteStart() {
 			Text: "Worksite runs as root. A mistake outside the sandbox could reach the whole machine, so commands are never run unsandboxed here.",
 			Hint: "Start it as your own user, or set WORKSITE_ALLOW_ROOT=1 to hide this.",
 		})
+	}
+	for _, r := range s.ledger.Report() {
+		s.notices = append(s.notices, Notice{ID: "ledger_damaged", Level: "error", Text: r})
 	}
 	for _, r := range s.artifacts.Report() {
 		s.notices = append(s.notices, Notice{ID: "artifacts_damaged", Level: "error", Text: r})

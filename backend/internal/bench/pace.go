@@ -172,7 +172,7 @@ func minimalLoop(ctx context.Context, base, dir string) error {
 	type object = map[string]any
 	messages := []object{{"role": "user", "content": "go"}}
 	for {
-		body, err := json.Marshal(object{"model": "scripted", "messages": messages, "stream": false})
+		body, err := json.Marshal(object{"model": "scripted", "messages": messages, "stream": true})
 		if err != nil {
 			return err
 		}
@@ -190,21 +190,10 @@ func minimalLoop(ctx context.Context, base, dir string) error {
 		if err != nil {
 			return err
 		}
-		var answer struct {
-			Choices []struct {
-				Message struct {
-					Content   string `json:"content"`
-					ToolCalls []struct {
-						ID       string `json:"id"`
-						Function struct{ Name, Arguments string }
-					} `json:"tool_calls"`
-				}
-			}
+		m, err := minimalAnswer(raw)
+		if err != nil {
+			return err
 		}
-		if err := json.Unmarshal(raw, &answer); err != nil || len(answer.Choices) == 0 {
-			return fmt.Errorf("answer %q: %w", raw, err)
-		}
-		m := answer.Choices[0].Message
 		if len(m.ToolCalls) == 0 {
 			return nil
 		}
@@ -217,6 +206,53 @@ func minimalLoop(ctx context.Context, base, dir string) error {
 			messages = append(messages, object{"role": "tool", "tool_call_id": c.ID, "content": out})
 		}
 	}
+}
+
+type minimalMessage struct {
+	Content   string
+	ToolCalls []minimalCall
+}
+
+type minimalCall struct {
+	Index    int    `json:"index"`
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// minimalAnswer joins the pieces of a streamed answer.
+func minimalAnswer(raw []byte) (m minimalMessage, err error) {
+	for line := range strings.Lines(string(raw)) {
+		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		var piece struct {
+			Choices []struct {
+				Delta struct {
+					Content   string        `json:"content"`
+					ToolCalls []minimalCall `json:"tool_calls"`
+				} `json:"delta"`
+			} `json:"choices"`
+		}
+		if err := json.Unmarshal([]byte(data), &piece); err != nil {
+			return m, fmt.Errorf("answer %q: %w", data, err)
+		}
+		for _, c := range piece.Choices {
+			m.Content += c.Delta.Content
+			for _, t := range c.Delta.ToolCalls {
+				if t.Index >= len(m.ToolCalls) {
+					m.ToolCalls = append(m.ToolCalls, t)
+					continue
+				}
+				m.ToolCalls[t.Index].Function.Arguments += t.Function.Arguments
+			}
+		}
+	}
+	return m, nil
 }
 
 func minimalTool(ctx context.Context, dir, name, arguments string) (string, error) {
