@@ -107,7 +107,7 @@ func (p *realParts) get(t *testing.T, rel string) string {
 	return string(b)
 }
 
-func real(t *testing.T, files map[string]string) *realParts {
+func real(t testing.TB, files map[string]string) *realParts {
 	t.Helper()
 	data := t.TempDir()
 	box, err := local.New(local.Config{DataDir: data})
