@@ -38,6 +38,9 @@ func (g *Git) Commit(ctx context.Context, folder string, c Commit) (string, erro
 	if err != nil {
 		return "", err
 	}
+	if err := g.refuseIgnored(ctx, r, c.Paths); err != nil {
+		return "", err
+	}
 	off, err := g.refuseFilters(ctx, r, c.Paths)
 	if err != nil {
 		return "", err
@@ -96,6 +99,26 @@ func (g *Git) identity(ctx context.Context, r *Repo) ([]string, error) {
 			WithHint(`Tell it once: git config --global user.name "Your Name", git config --global user.email you@example.org`)
 	}
 	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mail, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + mail}, nil
+}
+
+// refuseIgnored keeps files out that the person told git to leave alone; tracked
+// ones count as theirs.
+func (g *Git) refuseIgnored(ctx context.Context, r *Repo, paths []string) error {
+	dotted := make([]string, len(paths))
+	for i, p := range paths {
+		dotted[i] = "./" + p // so that a leading ":" means nothing
+	}
+	out, err := g.exec(ctx, call{repo: r, own: true, plain: true, stdin: zeroTerminated(dotted), args: []string{"check-ignore", "-z", "--stdin"}})
+	switch {
+	case err != nil:
+		return err
+	case out.code == 0:
+		first, _, _ := bytes.Cut(out.stdout, []byte{0})
+		return domain.Errorf(domain.CodeForbidden, "%s is ignored by git", bytes.TrimPrefix(first, []byte("./"))).WithHint("Leave it out, or add it with git add --force yourself.")
+	case out.code > 1:
+		return said("check-ignore", out)
+	}
+	return nil
 }
 
 // refuseFilters switches all filters off and refuses paths that would need one:

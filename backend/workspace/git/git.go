@@ -93,6 +93,7 @@ type call struct {
 	stdin io.Reader
 	own   bool // with the person's own settings; otherwise the repository's only
 	extra []string
+	plain bool // the command takes no literal pathspecs
 }
 
 // output is what a git said.
@@ -108,7 +109,10 @@ func (g *Git) exec(ctx context.Context, c call) (output, error) {
 	if err != nil {
 		return output{}, err
 	}
-	argv := []string{bin, "--no-pager", "--literal-pathspecs"}
+	argv := []string{bin, "--no-pager"}
+	if !c.plain {
+		argv = append(argv, "--literal-pathspecs")
+	}
 	for _, kv := range append(safeConfig, c.extra...) {
 		argv = append(argv, "-c", kv)
 	}

@@ -326,6 +326,18 @@ func TestCommitSpecialStates(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	t.Run("ignored", func(t *testing.T) {
+		d := repo(t)
+		write(t, d, ".gitignore", ".env\na.txt\n")
+		write(t, d, ".env", "secret")
+		write(t, d, "a.txt", "tracked before it was ignored")
+		if _, err := g.Commit(ctx, d, Commit{Paths: []string{"a.txt", ".env"}, Message: "m"}); domain.CodeOf(err) != domain.CodeForbidden || !strings.Contains(err.Error(), ".env") {
+			t.Fatalf("%v", err)
+		}
+		if _, err := g.Commit(ctx, d, Commit{Paths: []string{"a.txt"}, Message: "m"}); err != nil {
+			t.Fatal(err)
+		}
+	})
 	t.Run("locked", func(t *testing.T) {
 		d := repo(t)
 		write(t, d, "x", "x")

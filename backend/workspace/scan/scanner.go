@@ -471,3 +471,12 @@ func (c *ctxReader) Read(p []byte) (int, error) {
 	}
 	return c.r.Read(p)
 }
+
+// Large returns the image of a file that is too large to be read for its hash, as a
+// scan has it, and whether fi is one.
+func (s *Scanner) Large(fi fs.FileInfo) (rooted.Image, bool) {
+	if !fi.Mode().IsRegular() || fi.Size() <= s.limits.ReadFile {
+		return rooted.Image{}, false
+	}
+	return rooted.Image{Hash: statHash(statOf(fi)), Size: fi.Size(), Mode: fi.Mode().Perm()}, true
+}

@@ -161,3 +161,18 @@ func InGit(rel string) bool {
 	}
 	return false
 }
+
+// Ignored reports whether patterns exclude rel, or a folder above it.
+func Ignored(root *rooted.Root, rel string, isDir bool) bool {
+	m := (*ignore.Matcher)(nil).Enter("", readSmall(root.FS(), ".git/info/exclude"))
+	dir := "."
+	els := strings.Split(rel, "/")
+	for i, el := range els {
+		m = m.Enter(dir, readSmall(root.FS(), join(dir, ".gitignore")))
+		dir = join(dir, el)
+		if m.Match(dir, isDir || i < len(els)-1) {
+			return true
+		}
+	}
+	return false
+}
