@@ -40,11 +40,11 @@ func (b briefer) Brief(ctx context.Context, _ domain.SessionID, id domain.Worksp
 		return "", nil, err
 	}
 	for _, g := range gated {
-		if !strings.HasSuffix(strings.ToLower(g.Path), ".md") {
+		if g.Kind != "instructions" {
 			continue
 		}
-		raw, image, err := ws.ReadFile(g.Path)
-		if err != nil || image.Hash != g.Hash {
+		raw, err := b.svc.workspaces.ReadTrusted(ctx, ws.Handle, g.Path)
+		if err != nil {
 			continue // changed since it was trusted, or gone
 		}
 		if len(raw) > instructionsMost {

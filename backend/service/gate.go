@@ -22,6 +22,10 @@ func (g gate) Decide(r harness.GateRequest) harness.GateDecision {
 		st := g.svc.sandbox.Status(ctx)
 		req.Sandbox = policy.Sandbox{OK: st.OK, Reason: st.Detail, Hint: st.Hint}
 	}
+	if r.Prepared.Call.Unsandboxed {
+		trusted, err := g.svc.workspaces.Trusted(ctx, r.Prepared.Call.Workspace)
+		req.Trusted = trusted && err == nil
+	}
 	if ws, err := g.svc.open(ctx, r.Prepared.Call.Workspace); err == nil {
 		req.Protected = ws.Protected
 	} else {

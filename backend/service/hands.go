@@ -87,7 +87,8 @@ type commands struct{ svc *Service }
 
 func (c commands) spec(root string, unsandboxed bool) (sandbox.Spec, error) {
 	spec, err := c.svc.sandbox.Spec(root)
-	spec.Unsandboxed = unsandboxed
+	// A consent does not outlive its reason: where a sandbox works it is used.
+	spec.Unsandboxed = unsandboxed && !c.svc.sandbox.Status(context.Background()).OK
 	return spec, err
 }
 
@@ -103,7 +104,7 @@ func (c commands) Plan(root string, unsandboxed bool) (bash.Plan, error) {
 	}
 	slices.Sort(keys)
 	network := spec.Network
-	if unsandboxed {
+	if spec.Unsandboxed {
 		network = "open" // nothing contains it
 	}
 	return bash.Plan{Hash: spec.Hash(), Network: network, EnvKeys: keys, Recipe: spec}, nil

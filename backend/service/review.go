@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -49,7 +51,49 @@ func (s *Service) reviewed(ctx context.Context, id domain.SessionID) (reviewed, 
 		return reviewed{}, err
 	}
 	ws, err := s.open(ctx, v.Workspace)
-	return reviewed{v, ws}, err
+	if err != nil {
+		return reviewed{}, err
+	}
+	return reviewed{v, ws}, s.settle(ctx, v, ws)
+}
+
+// settle carries out, once per session and process, the newest review or restore
+// in the ledger if a crash came between its record and its effect. A file that
+// was changed after the record is the person's, and is left alone.
+func (s *Service) settle(ctx context.Context, v projection.Session, ws *openWorkspace) error {
+	s.mu.Lock()
+	done := s.settled[v.ID]
+	s.settled[v.ID] = true
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	const far = 2000 // events; a record further back was settled long ago
+	events, err := s.ledger.ReadBefore(ctx, v.ID, v.LastSeq+1, far)
+	if err != nil {
+		return err
+	}
+	for _, e := range slices.Backward(events) {
+		switch e.Kind {
+		case domain.HunkAccepted{}.Kind(), domain.HunkRejected{}.Kind(), domain.WorkspaceRestored{}.Kind():
+		default:
+			continue
+		}
+		payload, err := domain.DecodePayload(e.Kind, e.Payload)
+		if err != nil {
+			return err
+		}
+		changes := workspace.ChangesOf(v.ID, payload)
+		changes = slices.DeleteFunc(changes, func(c workspace.Change) bool {
+			info, err := os.Lstat(filepath.Join(ws.Root(), filepath.FromSlash(c.Path)))
+			return c.Kind != workspace.ChangeAccept && err == nil && info.ModTime().After(e.CreatedAt)
+		})
+		if err := s.workspaces.Apply(ctx, ws.Handle, changes...); err != nil && domain.CodeOf(err) != domain.CodeConflict {
+			return err
+		}
+		return nil
+	}
+	return nil
 }
 
 // Changes compares the session's review base with the workspace as it is now.
@@ -99,21 +143,17 @@ func proposedMessage(title string, files []FileChange) string {
 // Accept moves the review base forward by the named hunks: the changes stay in
 // the files and are no longer open. The ledger has it first.
 func (s *Service) Accept(ctx context.Context, id domain.SessionID, req ReviewRequest) (ReviewAnswer, error) {
-	return s.review(ctx, id, req, s.workspaces.PlanAccept, func(c workspace.Change) domain.Payload {
-		return domain.HunkAccepted{V: 1, Path: c.Path, Hunks: c.Hunks, Before: c.Before, After: c.After, By: by}
-	})
+	return s.review(ctx, id, req, s.workspaces.PlanAccept)
 }
 
 // Reject takes the named hunks out of the files.
 func (s *Service) Reject(ctx context.Context, id domain.SessionID, req ReviewRequest) (ReviewAnswer, error) {
-	return s.review(ctx, id, req, s.workspaces.PlanReject, func(c workspace.Change) domain.Payload {
-		return domain.HunkRejected{V: 1, Hunks: c.Hunks, File: c.File, By: by}
-	})
+	return s.review(ctx, id, req, s.workspaces.PlanReject)
 }
 
 type planFunc func(ctx context.Context, session domain.SessionID, h *workspace.Handle, path string, hunks []string, post domain.Hash) (workspace.Change, error)
 
-func (s *Service) review(ctx context.Context, id domain.SessionID, req ReviewRequest, plan planFunc, event func(workspace.Change) domain.Payload) (ReviewAnswer, error) {
+func (s *Service) review(ctx context.Context, id domain.SessionID, req ReviewRequest, plan planFunc) (ReviewAnswer, error) {
 	r, err := s.reviewed(ctx, id)
 	if err != nil {
 		return ReviewAnswer{}, err
@@ -124,7 +164,7 @@ func (s *Service) review(ctx context.Context, id domain.SessionID, req ReviewReq
 		if err != nil {
 			return err
 		}
-		_, err = s.ledger.Append(ctx, domain.AppendRequest{Session: id, Drafts: []domain.Draft{{Payload: event(change)}}})
+		_, err = s.ledger.Append(ctx, domain.AppendRequest{Session: id, Drafts: []domain.Draft{{Payload: change.Payload(by)}}})
 		if err != nil {
 			return err
 		}
@@ -179,13 +219,11 @@ func (s *Service) Restore(ctx context.Context, id domain.SessionID, req RestoreR
 	for _, c := range plan.Conflicts {
 		out.Skipped = append(out.Skipped, c.Path+": "+c.Reason)
 	}
-	var files []domain.FileImage
 	for _, c := range plan.Changes {
-		files = append(files, c.File)
 		out.Restored = append(out.Restored, c.Path)
 	}
-	if !req.DryRun && len(files) > 0 {
-		events, err := s.ledger.Append(ctx, domain.AppendRequest{Session: id, Drafts: []domain.Draft{{Payload: domain.WorkspaceRestored{V: 1, Files: files, Undo: req.Undo, By: by}}}})
+	if !req.DryRun && len(plan.Changes) > 0 {
+		events, err := s.ledger.Append(ctx, domain.AppendRequest{Session: id, Drafts: []domain.Draft{{Payload: plan.Restored(req.Undo, by)}}})
 		if err != nil {
 			return RestoreAnswer{}, err
 		}

@@ -55,6 +55,7 @@ type Service struct {
 	holder     *holder
 	seen       *hands.Seen
 	replayed   map[domain.SessionID]bool // sessions whose events seen has
+	settled    map[domain.SessionID]bool // sessions whose newest review was looked after
 
 	mu       sync.Mutex
 	settings config.Settings
@@ -83,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 		return nil, domain.Errorf(domain.CodeUnavailable, "the data folder %s cannot be made: %w", cfg.DataDir, err).
 			WithHint("Give Worksite a folder it may write to with WORKSITE_HOME.")
 	}
-	s := &Service{cfg: cfg, log: cfg.Log, trouble: map[domain.SessionID]error{}, handles: map[domain.WorkspaceID]*openWorkspace{}, replayed: map[domain.SessionID]bool{}}
+	s := &Service{cfg: cfg, log: cfg.Log, trouble: map[domain.SessionID]error{}, handles: map[domain.WorkspaceID]*openWorkspace{}, replayed: map[domain.SessionID]bool{}, settled: map[domain.SessionID]bool{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	var closers []func() error
 	defer func() {
@@ -183,6 +184,9 @@ func (s *Service) noteStart() {
 	}
 	for _, r := range s.ledger.Report() {
 		s.notices = append(s.notices, Notice{ID: "ledger_damaged", Level: "error", Text: r})
+	}
+	for _, r := range s.workspaces.Notices() {
+		s.notices = append(s.notices, Notice{ID: "workspaces_damaged", Level: "error", Text: r})
 	}
 	for _, r := range s.artifacts.Report() {
 		s.notices = append(s.notices, Notice{ID: "artifacts_damaged", Level: "error", Text: r})
