@@ -7,29 +7,30 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"worksite/app"
 	"worksite/backend/config"
-	"worksite/backend/domain"
+	"worksite/backend/server"
+	"worksite/backend/service"
 	"worksite/frontend"
 )
+
+//go:embed build/icon.png
+var icon []byte
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "worksite-desktop:", err)
-		if hint := domain.HintOf(err); hint != "" {
-			fmt.Fprintln(os.Stderr, "  "+hint)
-		}
+		fmt.Fprintln(os.Stderr, app.Words(err))
 		os.Exit(1)
 	}
 }
@@ -45,16 +46,19 @@ func run(ctx context.Context, paths []string) (err error) {
 	claim, err := app.Claim(ctx, home, paths)
 	if errors.Is(err, app.ErrHandedOver) {
 		return nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, claim.Release()) }()
+	win := app.Config{DataDir: home, Instance: claim, Icon: icon, Log: slog.Default()}
 
-	mux := http.NewServeMux()
-	mux.Handle("/", frontend.Handler())
-	return app.Run(ctx, app.Config{
-		DataDir: home, Handler: mux, Instance: claim, Log: slog.Default(),
-		Running: func(context.Context) ([]string, error) { return nil, nil },
-	})
+	svc, err := service.Open(ctx, service.Config{DataDir: home, Version: config.Version, Log: slog.Default()})
+	if err != nil { // no terminal may be in sight: say it in the window too
+		win.Handler = app.Trouble(err)
+		return errors.Join(err, app.Run(ctx, win))
+	}
+	defer func() { err = errors.Join(err, svc.Close()) }()
+	win.Handler = server.New(svc, server.Config{Window: true, Page: frontend.Handler()})
+	win.Running = running(svc)
+	return app.Run(ctx, win)
 }
