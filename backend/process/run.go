@@ -52,13 +52,12 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	defer runtime.UnlockOSThread()
 	t := newTree(cmd, &s)
 	begin := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := t.start(); err != nil {
 		out.abort()
 		t.close()
 		return Result{}, startError(s, err)
 	}
 	out.start()
-	t.started()
 
 	exited := make(chan struct{})
 	go func() { t.await(); close(exited) }()

@@ -23,15 +23,23 @@ func newTree(cmd *exec.Cmd, s *Spec) *tree {
 	return &tree{cmd: cmd, contained: s.Contained}
 }
 
-func (t *tree) started() {
-	t.pid = t.cmd.Process.Pid
+func (t *tree) start() error {
 	if t.contained {
-		return
+		err := t.cmd.Start()
+		if err == nil {
+			t.pid = t.cmd.Process.Pid
+		}
+		return err
 	}
-	t.mark = watermark(t.pid)
+	mark, err := startMarked(t.cmd)
+	if err != nil {
+		return err
+	}
+	t.pid, t.mark = t.cmd.Process.Pid, mark
 	if p, ok := readStat(t.pid); ok {
 		t.begin = p.begin
 	}
+	return nil
 }
 
 // await returns when the program has ended. It does not reap it, so that its
@@ -72,9 +80,9 @@ func (t *tree) killLeft() []string {
 	}
 	var names []string
 	seen := map[int]bool{}
-	for end := time.Now().Add(drainTime); ; {
+	for end := time.Now().Add(killTime); ; {
 		left := t.members()
-		if len(left) == 0 || time.Now().After(end) {
+		if len(left) == 0 {
 			return names
 		}
 		_ = unix.Kill(-t.pid, unix.SIGKILL)
@@ -84,6 +92,9 @@ func (t *tree) killLeft() []string {
 				seen[p.pid] = true
 				names = append(names, p.name)
 			}
+		}
+		if time.Now().After(end) { // stuck in the kernel, or not ours to kill
+			return names
 		}
 		time.Sleep(time.Millisecond) // the kernel ends them; nothing announces it for what is not our child
 	}

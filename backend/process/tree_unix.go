@@ -19,7 +19,14 @@ func newTree(cmd *exec.Cmd, _ *Spec) *tree {
 	return &tree{cmd: cmd}
 }
 
-func (t *tree) started()   { t.pid = t.cmd.Process.Pid }
+func (t *tree) start() error {
+	err := t.cmd.Start()
+	if err == nil {
+		t.pid = t.cmd.Process.Pid
+	}
+	return err
+}
+
 func (t *tree) await()     { _ = t.cmd.Wait() }
 func (t *tree) terminate() { t.signal(syscall.SIGTERM); t.signal(syscall.SIGCONT) }
 func (t *tree) kill()      { t.signal(syscall.SIGKILL) }

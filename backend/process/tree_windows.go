@@ -31,13 +31,17 @@ func newTree(cmd *exec.Cmd, _ *Spec) *tree {
 	return &tree{cmd: cmd, job: job}
 }
 
-func (t *tree) started() {
+func (t *tree) start() error {
+	if err := t.cmd.Start(); err != nil {
+		return err
+	}
 	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.cmd.Process.Pid))
 	if err != nil {
-		return
+		return nil // it runs; only its descendants will not be found
 	}
 	defer windows.CloseHandle(h)
 	_ = windows.AssignProcessToJobObject(t.job, h)
+	return nil
 }
 
 func (t *tree) await()     { _ = t.cmd.Wait() }

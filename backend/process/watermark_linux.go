@@ -3,7 +3,9 @@ package process
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -14,17 +16,32 @@ import (
 // emptied its environment. Resource limits are what it still inherits. So every
 // program gets a limit on real-time CPU of some hundred thousand years, whose exact
 // number names the run. No program can tell the difference, and any process of the
-// same user can read it in /proc/PID/limits.
+// same user can be asked for it.
+//
+// The limit must be there before the program can fork, and nothing of ours runs between
+// fork and exec. So this process takes the number on for the moment of the start. What
+// else it starts in that moment carries the number too; it is told apart because it
+// descends from this process by another way.
 
-var marks atomic.Uint64
+var (
+	marks   atomic.Uint64
+	marking sync.Mutex
+)
 
-// watermark gives pid a limit that no other run has and returns it; 0 when it cannot.
-func watermark(pid int) uint64 {
+// startMarked starts cmd with a limit that no other run has and returns it; 0 when the
+// limits do not allow one.
+func startMarked(cmd *exec.Cmd) (uint64, error) {
 	mark := 1<<62 | uint64(os.Getpid())<<32&(1<<62-1) | marks.Add(1)&(1<<32-1)
-	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: mark, Max: mark}, nil) != nil {
-		return 0
+	marking.Lock()
+	defer marking.Unlock()
+	var own unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_RTTIME, &own) != nil || own.Max < mark ||
+		unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: mark, Max: own.Max}) != nil {
+		return 0, cmd.Start()
 	}
-	return mark
+	err := cmd.Start()
+	_ = unix.Setrlimit(unix.RLIMIT_RTTIME, &own) // to a limit that was allowed before
+	return mark, err
 }
 
 type proc struct {
@@ -57,18 +74,25 @@ func readStat(pid int) (proc, bool) {
 
 // members returns the living processes of the tree other than the program itself.
 func (t *tree) members() []proc {
-	all := newer(t.begin)
+	all := processes()
+	parent := make(map[int]int, len(all))
+	for _, p := range all {
+		parent[p.pid] = p.parent
+	}
 	in := map[int]bool{t.pid: true}
-	for i := range all {
-		if all[i].group == t.pid || t.marked(all[i].pid) {
-			in[all[i].pid] = true
+	for _, p := range all {
+		if p.begin < t.begin {
+			continue // older than the program
+		}
+		if p.group == t.pid || t.marked(p.pid) && !ours(parent, p.pid, t.pid) {
+			in[p.pid] = true
 		}
 	}
 	for changed := true; changed; { // children of members are members
 		changed = false
-		for i := range all {
-			if !in[all[i].pid] && in[all[i].parent] {
-				in[all[i].pid], changed = true, true
+		for _, p := range all {
+			if !in[p.pid] && in[p.parent] {
+				in[p.pid], changed = true, true
 			}
 		}
 	}
@@ -81,8 +105,31 @@ func (t *tree) members() []proc {
 	return out
 }
 
-// newer lists the processes that began at or after the tick begin.
-func newer(begin uint64) []proc {
+// ours reports whether pid descends from this process other than through root. An
+// orphan does so only where this process takes orphans in, as process 1.
+func ours(parent map[int]int, pid, root int) bool {
+	self := os.Getpid()
+	if self == 1 {
+		return false
+	}
+	for range 1000 { // a bound, since the table is not of one moment
+		if pid == root {
+			return false
+		}
+		p, known := parent[pid]
+		if p == self {
+			return true
+		}
+		if !known {
+			return false
+		}
+		pid = p
+	}
+	return false
+}
+
+// processes lists what runs, other than this process.
+func processes() []proc {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -96,7 +143,7 @@ func newer(begin uint64) []proc {
 		if err != nil || pid == self {
 			continue
 		}
-		if p, ok := readStat(pid); ok && p.begin >= begin {
+		if p, ok := readStat(pid); ok {
 			out = append(out, p)
 		}
 	}
@@ -108,5 +155,5 @@ func (t *tree) marked(pid int) bool {
 		return false
 	}
 	var l unix.Rlimit
-	return unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &l) == nil && l.Max == t.mark
+	return unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &l) == nil && l.Cur == t.mark
 }
