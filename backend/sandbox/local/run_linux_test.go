@@ -378,3 +378,22 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("placeholders are left: %v", entries)
 	}
 }
+
+// R84: Worksite's own folder, with its keys and records, is not there, also when the
+// workspace lies in it.
+func TestDataFolderIsNotInside(t *testing.T) {
+	b := newBench(t)
+	data := b.l.cfg.DataDir
+	write(t, filepath.Join(data, "cell.key"), "CANARY")
+	ws := filepath.Join(data, "tasks", "one")
+	write(t, filepath.Join(ws, "file"), "x")
+	spec, err := b.l.Spec(ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.spec = spec
+	r := b.sh("cat " + data + "/cell.key 2>/dev/null; ls -A " + data + " " + data + "/tasks; cat file; echo x > " + data + "/planted 2>/dev/null")
+	if text := r.Text(); strings.Contains(text, "CANARY") || strings.Contains(text, "sandbox") || !strings.Contains(text, "x") || exists(filepath.Join(data, "planted")) {
+		t.Errorf("inside: %s", text)
+	}
+}

@@ -8,6 +8,7 @@ type attempt struct {
 	code    string //
 	control bool   // harmless enough to be run unsandboxed, where it must work
 	changes bool   // the control shows by a change outside rather than by PWNED
+	want    string // must be in the output: the command came to its end
 }
 
 // prelude begins every attempt in Python.
@@ -163,7 +164,7 @@ quietly(os.kill, -1, signal.SIGTERM)`},
 	{name: "signal process 1", py: true, code: `
 for s in list(range(1, 32)) + [34, 40, 64]:
   quietly(os.kill, 1, s)
-print('still here')`},
+print('still here')`, want: "still here"},
 	{name: "trace", py: true, code: `
 if L.ptrace(16, VICTIM, 0, 0) == 0: pwned('victim')
 if L.ptrace(16, 1, 0, 0) == 0: pwned('process 1')
@@ -171,7 +172,7 @@ p = os.fork()
 if p == 0: time.sleep(2); os._exit(0)
 if L.ptrace(16, p, 0, 0) == 0: pwned('child')
 os.kill(p, 9)`},
-	{name: "daemon survives", code: `(setsid sh -c 'exec sleep 7331' >/dev/null 2>&1 </dev/null &); (setsid sh -c 'trap "" TERM HUP; exec sleep 7331' & ) >/dev/null 2>&1; sleep 7331 & kill -STOP $!; echo done`},
+	{name: "daemon survives", code: `(setsid sh -c 'exec sleep 7331' >/dev/null 2>&1 </dev/null &); (setsid sh -c 'trap "" TERM HUP; exec sleep 7331' & ) >/dev/null 2>&1; sleep 7331 & kill -STOP $!; echo done`, want: "done"},
 
 	// network and sockets
 	{name: "loopback of the host", py: true, code: `
@@ -217,7 +218,7 @@ b = []
 try:
   for i in range(20): b.append(bytearray(64 << 20))
   pwned('1.25 GiB')
-except MemoryError: print('bounded')`},
+except MemoryError: print('bounded')`, want: "bounded"},
 	{name: "sparse file", py: true, code: `
 f = open(WS + '/sparse', 'wb')
 try: f.truncate(1 << 40); pwned()

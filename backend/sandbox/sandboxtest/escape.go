@@ -36,6 +36,9 @@ func Escape(t *testing.T, open func(t *testing.T, home, path string) Sandbox) {
 			if strings.Contains(r.Text(), "PWNED") {
 				t.Errorf("escaped: %s", r.Text())
 			}
+			if !strings.Contains(r.Text(), a.want) || r.Report.KilledBy == "sandbox" {
+				t.Errorf("did not come to its end: %+v %s", r.Report, r.Text())
+			}
 			if r.TimedOut {
 				t.Errorf("did not end: %s", r.Text())
 			}
