@@ -1,8 +1,5 @@
-// Command worksite-desktop is Worksite's window. Everything happens in
-// backend/service; this joins it to the page, the API and the window.
-//
-// Build it with `make build`. Without Wails' tags it compiles, says how to build
-// it, and ends.
+// Command worksite-desktop is Worksite's window: it joins backend/service to the
+// API, the page and the window. Without the tags of `make build` it says so and ends.
 package main
 
 import (
@@ -29,7 +26,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
-	if err != nil {
+	if err != nil && !errors.Is(err, app.ErrHandedOver) {
 		fmt.Fprintln(os.Stderr, app.Words(err))
 		os.Exit(1)
 	}
@@ -44,9 +41,7 @@ func run(ctx context.Context, paths []string) (err error) {
 		return err
 	}
 	claim, err := app.Claim(ctx, home, paths)
-	if errors.Is(err, app.ErrHandedOver) {
-		return nil
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, claim.Release()) }()
