@@ -1,0 +1,5 @@
+package workspace
+
+const crashEnv = "WORKSITE_TEST_CRASH"
+
+func crashChild() {}
