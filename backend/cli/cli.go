@@ -106,12 +106,12 @@ func Main(env Env) int {
 	if o, ok := kctx.Selected().Target.Addr().Interface().(opener); ok {
 		o.config(&cfg)
 	}
-	if os.Geteuid() == 0 && os.Getenv("WORKSITE_ALLOW_ROOT") != "1" {
-		fmt.Fprintln(env.Stderr, "worksite: running as root; commands are never run unsandboxed. Set WORKSITE_ALLOW_ROOT=1 to hide this.")
-	}
 	svc, err := service.Open(ctx, cfg)
 	if err != nil {
 		return report(env, err)
+	}
+	for _, n := range svc.Notices() {
+		fmt.Fprintf(env.Stderr, "worksite: %s %s\n", n.Text, n.Hint)
 	}
 	err = kctx.Run(&app{Env: env, ctx: ctx, svc: svc})
 	return report(env, errors.Join(err, svc.Close()))

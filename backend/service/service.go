@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -166,6 +167,14 @@ func (s *Service) Close() error {
 
 // Closing reports whether Close was called; streams end then.
 func (s *Service) Closing() bool { return s.closing.Load() }
+
+// Notices are what the person should know from the start on: damage that was
+// found and mended, running as root.
+func (s *Service) Notices() []Notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.notices)
+}
 
 // DataDir returns the data folder.
 func (s *Service) DataDir() string { return s.cfg.DataDir }

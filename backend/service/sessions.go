@@ -36,8 +36,8 @@ func (s *Service) Bootstrap(ctx context.Context, face string) (Bootstrap, error)
 	if err != nil {
 		return Bootstrap{}, err
 	}
+	notices := s.Notices()
 	s.mu.Lock()
-	notices := append([]Notice{}, s.notices...)
 	chosen, started := s.settings.Model, s.settings.Started
 	s.mu.Unlock()
 	if n, ok := s.sandboxNotice(ctx); ok {
