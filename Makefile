@@ -9,9 +9,9 @@ MAKEFLAGS += --no-print-directory
 
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 GOFLAGS_ := -trimpath -ldflags "-s -w -X worksite/backend/config.Version=$(VERSION)"
+comma := ,
 # The window; webkit2_41 is the WebKitGTK that Debian and Ubuntu carry now.
 WINDOW_TAGS := desktop,production$(if $(filter Linux,$(shell uname -s)),$(comma)webkit2_41)
-comma := ,
 GOLANGCI := go tool -modfile=build/tools/go.mod golangci-lint
 DEADCODE := go tool -modfile=build/tools/go.mod deadcode
 STEP     := build/step.sh
