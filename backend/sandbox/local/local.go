@@ -33,9 +33,10 @@ type Config struct {
 type Local struct {
 	cfg Config
 
-	hostOnce sync.Once
-	host     Host
-	hostErr  error
+	hostMu    sync.Mutex
+	host      Host
+	hostFound time.Time
+	noUserns  bool // bubblewrap cannot forbid user namespaces here
 
 	statusMu sync.Mutex
 	status   *sandbox.Status

@@ -46,12 +46,22 @@ func (l *Local) Run(ctx context.Context, s sandbox.Spec, c sandbox.Command) (san
 	if !st.OK {
 		return sandbox.Result{}, refusal(st)
 	}
-	host, err := l.machine()
-	if err != nil {
-		return sandbox.Result{}, err
+	for again := false; ; again = true {
+		host, err := l.machine()
+		if err != nil {
+			return sandbox.Result{}, err
+		}
+		r, err := l.launch(ctx, l.program(), host, s, c, dir)
+		// Nothing has run when the sandbox did not start: a toolchain may be gone.
+		if again || c.Stdin != nil || !errors.Is(err, errNotStarted) {
+			return r, err
+		}
+		l.lookAgain()
 	}
-	return l.launch(ctx, l.program(), host, s, c, dir)
 }
+
+// errNotStarted marks the errors of a sandbox that did not come to stand.
+var errNotStarted = errors.New("the sandbox did not start")
 
 func (l *Local) program() string {
 	l.statusMu.Lock()
@@ -95,7 +105,7 @@ func (l *Local) launch(ctx context.Context, bwrap string, host Host, s sandbox.S
 		if spill != "" {
 			_ = os.Remove(spill)
 		}
-		return sandbox.Result{}, domain.Errorf(domain.CodeUnavailable, "the sandbox did not start: %s", oneLine(r.Text())).
+		return sandbox.Result{}, domain.Errorf(domain.CodeUnavailable, "%w: %s", errNotStarted, oneLine(r.Text())).
 			WithHint("Run “worksite doctor”; it says what is missing.")
 	}
 	if r.SpillErr == nil {

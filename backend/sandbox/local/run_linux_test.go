@@ -397,3 +397,43 @@ func TestDataFolderIsNotInside(t *testing.T) {
 		t.Errorf("inside: %s", text)
 	}
 }
+
+// A toolchain that is removed while Worksite runs does not end all commands.
+func TestRemovedToolchain(t *testing.T) {
+	home := filepath.Join(resolve(t.TempDir()), "home")
+	tool := filepath.Join(home, ".cargo", "bin")
+	if err := os.MkdirAll(tool, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(Config{DataDir: filepath.Join(t.TempDir(), "data"), Home: home, Path: tool + ":/usr/bin:/bin", Helper: testHelper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := l.Status(t.Context()); !st.OK {
+		t.Skipf("skipped: no sandbox here (%s)", st.Name)
+	}
+	spec, err := l.Spec(resolve(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ls := sandbox.Command{Argv: []string{"ls", tool}}
+	if r, err := l.Run(t.Context(), spec, ls); err != nil || r.Code != 0 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	if err := os.RemoveAll(tool); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := l.Run(t.Context(), spec, ls); err != nil || r.Code == 0 {
+		t.Fatalf("%+v %v", r, err)
+	}
+}
+
+func TestStdin(t *testing.T) {
+	b := newBench(t)
+	if r := b.run(sandbox.Command{Argv: []string{"cat"}, Stdin: strings.NewReader("given")}); string(r.Head) != "given" {
+		t.Errorf("%q", r.Head)
+	}
+	if r := b.run(sandbox.Command{Argv: []string{"cat"}}); len(r.Head) != 0 || r.Code != 0 {
+		t.Errorf("%+v", r)
+	}
+}

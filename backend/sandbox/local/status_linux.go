@@ -25,6 +25,9 @@ import (
 // been applied.
 const retryAfter = 3 * time.Second
 
+// hostAge is how long a look at the machine holds.
+const hostAge = 5 * time.Minute
+
 var (
 	minVersion = [3]int{0, 8, 0} // the first with --size and --disable-userns both
 
@@ -180,7 +183,7 @@ func (p *prober) try(file string, host Host) sandbox.Status {
 	if bad(r, err) && host.DisableUserns {
 		host.DisableUserns = false // for instance a set-uid bubblewrap
 		if again, err2 := p.l.launch(p.ctx, file, host, spec, command, ws); !bad(again, err2) {
-			p.l.host.DisableUserns = false
+			p.l.without()
 			r, err = again, nil
 		}
 	}
@@ -227,7 +230,7 @@ func (p *prober) compare(text string) sandbox.Status {
 	} else {
 		p.remark("Landlock is not available here; the namespaces alone separate the sandbox")
 	}
-	if !p.l.host.DisableUserns {
+	if p.l.noUserns {
 		p.remark("bubblewrap cannot forbid user namespaces here; the system call filter does")
 	}
 	if os.Geteuid() == 0 {
@@ -284,18 +287,40 @@ func landlockABI() int {
 	return int(abi)
 }
 
-// machine finds the host once and puts the helper where bubblewrap can bind it.
+// machine finds what this machine offers, and looks again after a while or when a
+// sandbox did not start, since programs come and go. It puts the helper where
+// bubblewrap can bind it.
 func (l *Local) machine() (Host, error) {
-	l.hostOnce.Do(func() {
-		l.host = findHost(machine{
-			home: l.cfg.Home, path: l.cfg.Path, data: l.cfg.DataDir, getenv: os.Getenv,
-			readable: func(p string) bool { return unix.Access(p, unix.R_OK) == nil },
-		})
-		l.host.User = l.cfg.User
-		l.host.DisableUserns = true
-		l.host.Inside, l.host.Helper, l.hostErr = l.install()
+	l.hostMu.Lock()
+	defer l.hostMu.Unlock()
+	if !l.hostFound.IsZero() && time.Since(l.hostFound) < hostAge {
+		return l.host, nil
+	}
+	h := findHost(machine{
+		home: l.cfg.Home, path: l.cfg.Path, data: l.cfg.DataDir, getenv: os.Getenv,
+		readable: func(p string) bool { return unix.Access(p, unix.R_OK) == nil },
 	})
-	return l.host, l.hostErr
+	h.User, h.DisableUserns = l.cfg.User, !l.noUserns
+	var err error
+	if h.Inside, h.Helper, err = l.install(); err != nil {
+		return Host{}, err
+	}
+	l.host, l.hostFound = h, time.Now()
+	return h, nil
+}
+
+// lookAgain makes the next command find the machine anew.
+func (l *Local) lookAgain() {
+	l.hostMu.Lock()
+	defer l.hostMu.Unlock()
+	l.hostFound = time.Time{}
+}
+
+// without remembers that bubblewrap cannot forbid user namespaces here.
+func (l *Local) without() {
+	l.hostMu.Lock()
+	defer l.hostMu.Unlock()
+	l.noUserns, l.host.DisableUserns = true, false
 }
 
 // install writes the helper once, under its own hash.
