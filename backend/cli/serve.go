@@ -17,6 +17,7 @@ import (
 
 type serveCmd struct {
 	Listen string `default:"127.0.0.1:0" help:"The loopback address to listen on."`
+	Token  string `hidden:"" env:"WORKSITE_TOKEN" help:"The token to ask for instead of a fresh one, so that a page outlives a restart."`
 	Pause  int    `hidden:"" default:"20" help:"Milliseconds between the pieces of a recorded answer."`
 }
 
@@ -36,7 +37,7 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
-	handler := server.New(a.svc, server.Config{Page: a.Page})
+	handler := server.New(a.svc, server.Config{Page: a.Page, Token: c.Token})
 	fmt.Fprintf(a.Stdout, "http://%s/#token=%s\n", ln.Addr(), handler.Token())
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return a.ctx }}
 	stopped := make(chan error, 1)
