@@ -172,6 +172,8 @@ export class App {
       if (place.at === 'home') this.closeSession();
       return;
     }
+    const draft = this.drafts.get(id);
+    for (const [key, d] of this.drafts) if (d === draft && key !== id) this.drafts.delete(key);
     if (this.session?.id === id) return;
     this.closeSession();
     const view = this.sessions.get(id);
@@ -226,8 +228,7 @@ export class App {
           .newSession({ workspace, mode: fresh.mode, ...(fresh.model ? { model: fresh.model } : {}) })
           .then((view) => {
             this.putSession(view);
-            this.drafts.delete(key);
-            this.drafts.set(view.id, fresh);
+            this.drafts.set(view.id, fresh); // and still under its key: the page that shows it may look again
             return view.id;
           });
         made.catch(() => (made = null));
