@@ -174,6 +174,7 @@ func (h *Harness) runCalls(ctx context.Context, st *state, lease domain.Lease) (
 		case callEnded:
 			ids = ids[1:]
 			continue
+		case callRequested, callGranted, callDenied, callIntended: // decided below
 		}
 		var rest []*call
 		for _, id := range ids {

@@ -51,8 +51,7 @@ func (h *Harness) Wake(ctx context.Context, lease domain.Lease, reason string, s
 // recoverCall looks at a call that was executing when its process ended. settled
 // is false when it may simply be run again.
 func (h *Harness) recoverCall(ctx context.Context, st *state, c *call) (drafts []domain.Draft, settled bool) {
-	switch c.effect.Class {
-	case domain.EffectRead, domain.EffectSandboxed:
+	if c.effect.Class == domain.EffectRead || c.effect.Class == domain.EffectSandboxed {
 		return nil, false
 	}
 	input, _ := arguments(c.input)
@@ -73,6 +72,7 @@ func (h *Harness) recoverCall(ctx context.Context, st *state, c *call) (drafts [
 		return append(drafts, domain.Draft{CausedBy: c.lastID, Payload: domain.ToolCallCompleted{
 			V: 1, CallID: c.id, Attempt: c.attempt, OutputHash: outputHash(res.Output), Output: res.Output, Recovered: true,
 		}}), true
+	case domain.ProbeUnknown:
 	}
 	return []domain.Draft{{CausedBy: c.lastID, Payload: domain.ToolCallUnknown{V: 1, CallID: c.id, Attempt: c.attempt, Known: evidence}}}, true
 }

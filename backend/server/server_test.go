@@ -42,7 +42,14 @@ func newSite(t *testing.T, window bool) *site {
 	return s
 }
 
-func (s *site) request(method, path string, body io.Reader, edit func(*http.Request)) *http.Response {
+// reply is an answer whose body the test's cleanup closes.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.Reader
+}
+
+func (s *site) request(method, path string, body io.Reader, edit func(*http.Request)) reply {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.ts.URL+path, body)
 	if err != nil {
@@ -57,7 +64,7 @@ func (s *site) request(method, path string, body io.Reader, edit func(*http.Requ
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { resp.Body.Close() })
-	return resp
+	return reply{resp.StatusCode, resp.Header, resp.Body}
 }
 
 // do sends v as JSON and decodes the answer into out; it returns the status.
