@@ -72,6 +72,10 @@ func (s *Store) PutBytes(ctx context.Context, b []byte) (domain.Hash, error) {
 	return h, s.commit(it)
 }
 
+// Renew reports whether a blob of this size is stored durably, and spares it from GC
+// for another [Grace]: it saves reading what need not be put.
+func (s *Store) Renew(h domain.Hash, size int64) (bool, error) { return s.renew(h, size, true) }
+
 // PutMany stores several byte strings with as few flushes of the disk as possible.
 func (s *Store) PutMany(ctx context.Context, blobs [][]byte) ([]domain.Hash, error) {
 	batch := s.Batch()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"worksite/backend/blob"
 	"worksite/backend/domain"
@@ -144,11 +145,13 @@ func (h *Handle) WriteFile(ctx context.Context, rel string, expect domain.Hash, 
 	if err != nil {
 		return domain.FileImage{}, err
 	}
-	// The new version is kept too: a later restore tells by it what the person changed since.
-	if _, err := h.blobs.PutBytes(ctx, content); err != nil {
-		return domain.FileImage{}, rooted.Explain("keep", rel, err)
-	}
+	// The new version is kept too: a later restore tells by it what the person changed
+	// since. Nothing depends on its order, so both are flushed at once.
+	// Should only this fail, the write stands: the version is in the folder itself.
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = h.blobs.PutBytes(ctx, content) })
 	pre, post, err := h.root.Put(ctx, real, rooted.Put{Expect: expect, Content: content, Mode: mode, Keep: h.keep})
+	wg.Wait()
 	if err != nil {
 		return domain.FileImage{}, err
 	}
@@ -190,8 +193,15 @@ func (h *Handle) writable(rel string) (string, error) {
 	return real, nil
 }
 
-func (h *Handle) keep(ctx context.Context, _ Image, content io.Reader) error {
-	_, _, err := h.blobs.Put(ctx, content)
+// keep stores a version durably before it is replaced.
+func (h *Handle) keep(ctx context.Context, img Image, content io.Reader) error {
+	if ok, err := h.blobs.Renew(img.Hash, img.Size); ok || err != nil {
+		return err
+	}
+	got, _, err := h.blobs.Put(ctx, content)
+	if err == nil && got != img.Hash {
+		return domain.Errorf(domain.CodeConflict, "the file changed while it was kept").WithHint("Try again; nothing was written.")
+	}
 	return err
 }
 

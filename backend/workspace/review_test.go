@@ -145,6 +145,25 @@ func TestAcceptAndRejectHunks(t *testing.T) {
 	code(t, err, domain.CodeConflict)
 }
 
+// A second click on one of two equal hunks does not answer the other one.
+func TestEqualHunksAreAnsweredOnce(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "old\n1\n2\n3\n4\nold\n1\n2\n3\n4\n")
+	f.base()
+	f.agent("a", "new\nmore\n1\n2\n3\n4\nnew\nmore\n1\n2\n3\n4\n")
+	hs := f.change("a").Hunks
+	if len(hs) != 2 {
+		t.Fatalf("%+v", hs)
+	}
+	f.accept("a", hs[0].ID)
+	_, err := f.PlanAccept(ctx, f.session, f.h, "a", []string{hs[0].ID}, domain.Hash{})
+	code(t, err, domain.CodeConflict)
+	f.accept("a", hs[1].ID) // it has moved, and is meant
+	if c := f.changes(); len(c.Files) != 0 || c.Accepted != 2 {
+		t.Fatalf("%+v", c)
+	}
+}
+
 func TestStaleAnswersAreRefused(t *testing.T) {
 	f := newFixture(t)
 	f.write("a.txt", joinLines(numberedLines(10)))

@@ -24,6 +24,7 @@ type Notice struct {
 	Paths []string // what changed, sorted; at most maxPaths
 	More  bool     // there is more than Paths: look at everything
 	Gone  bool     // the folder itself went
+	Git   bool     // something was staged or committed, or another branch is checked out
 	// Degraded says why changes are noticed late from now on, "" while they are not.
 	Degraded string
 }
@@ -34,8 +35,8 @@ const (
 	maxPaths = 1000
 )
 
-// Watch tells what changes in a workspace, in bursts, until ctx ends or the store
-// is closed; then the channel is closed. A slow reader loses nothing: what it did
+// Watch tells what changes in a workspace after it has returned, in bursts, until
+// ctx ends or the store is closed; then the channel is closed. A slow reader loses nothing: what it did
 // not fetch is added to the next notice. Ignored files are not told. Where the
 // system's watches are used up the folder is looked at every few seconds, and the
 // first notice says so.
@@ -51,6 +52,12 @@ func (s *Store) Watch(ctx context.Context, id domain.WorkspaceID) (<-chan Notice
 	default:
 	}
 	w := &watch{h: h, poll: s.poll, out: make(chan Notice), done: s.done}
+	if r, err := s.git.Find(h.Root()); err == nil {
+		w.gitDir = r.Dir()
+	}
+	if why := w.start(ctx); why != "" {
+		w.degrade(ctx, why)
+	}
 	s.watchers.Go(func() {
 		defer close(w.out)
 		defer h.Close()
@@ -66,6 +73,7 @@ type watch struct {
 	out  chan Notice
 	done <-chan struct{}
 
+	gitDir  string // Git's folder for this work tree, "" without one
 	fs      *fsnotify.Watcher
 	folders map[string]bool // watched, by path inside the workspace
 	pending Notice
@@ -81,10 +89,6 @@ type mark struct {
 }
 
 func (w *watch) run(ctx context.Context) {
-	why := w.start(ctx)
-	if why != "" {
-		w.degrade(ctx, why)
-	}
 	defer func() {
 		if w.fs != nil {
 			w.fs.Close()
@@ -136,7 +140,7 @@ func (w *watch) run(ctx context.Context) {
 }
 
 func (n *Notice) empty() bool {
-	return len(n.Paths) == 0 && !n.More && !n.Gone && n.Degraded == ""
+	return len(n.Paths) == 0 && !n.More && !n.Gone && !n.Git && n.Degraded == ""
 }
 
 // wait is how long until the pending burst is told.
@@ -148,12 +152,17 @@ func (w *watch) wait() time.Duration {
 	return min(quiet, time.Until(w.begun.Add(longest)))
 }
 
-func (w *watch) touch(rel string) {
+// moved notes the time of a change.
+func (w *watch) moved() {
 	now := time.Now()
 	if w.pending.empty() {
 		w.begun = now
 	}
 	w.touched = now
+}
+
+func (w *watch) touch(rel string) {
+	w.moved()
 	i, found := slices.BinarySearch(w.pending.Paths, rel)
 	switch {
 	case found:
@@ -172,6 +181,11 @@ func (w *watch) start(ctx context.Context) string {
 		return reason(err)
 	}
 	w.folders = map[string]bool{}
+	if w.gitDir != "" {
+		if err := w.fs.Add(w.gitDir); err != nil {
+			return reason(err)
+		}
+	}
 	return w.add(ctx, ".", false)
 }
 
@@ -244,6 +258,13 @@ func (w *watch) failure(ctx context.Context, err error) {
 }
 
 func (w *watch) event(ctx context.Context, e fsnotify.Event) {
+	if w.gitDir != "" && filepath.Dir(e.Name) == w.gitDir {
+		if n := filepath.Base(e.Name); n == "HEAD" || n == "index" {
+			w.moved()
+			w.pending.Git = true
+		}
+		return
+	}
 	rel, err := filepath.Rel(w.h.Root(), e.Name)
 	if err != nil {
 		return

@@ -82,6 +82,9 @@ func open(folder, top string) (*Repo, error) {
 	return r, nil
 }
 
+// Dir is Git's folder for this work tree: HEAD and the index are in it.
+func (r *Repo) Dir() string { return r.dir }
+
 // pointsBack reports whether the git directory says that top is its work tree, so
 // that a planted .git file cannot lead a commit into another repository.
 func (r *Repo) pointsBack() bool {
