@@ -213,7 +213,9 @@ func TestWaitSeesAnotherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		woken := make(chan error, 1)
-		go func() { woken <- s.Wait(t.Context(), last) }()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() { woken <- s.Wait(ctx, last) }()
 		if _, err := p.in.Write([]byte("go\n")); err != nil {
 			t.Fatal(err)
 		}

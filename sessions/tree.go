@@ -21,8 +21,9 @@ import (
 // levels bounds the height of the log: more than there will ever be.
 const levels = 48
 
-// treeLog is the right edge of the Merkle log: top[l] is the newest complete
-// hash at level l. It is all that is needed to add a leaf or to compute the root.
+// treeLog is the right edge of the Merkle log: where bit l of size is set, top[l]
+// is the hash of the complete subtree of 2^l leaves that waits for its right
+// sibling. It is all that is needed to add a leaf or to compute the root.
 type treeLog struct {
 	size int64
 	top  [levels]tlog.Hash
@@ -36,7 +37,7 @@ func (t *treeLog) add(event domain.Hash) []byte {
 	out := make([]byte, 0, 32*(done+1))
 	out = append(out, h[:]...)
 	for l := range done {
-		h, t.top[l] = tlog.NodeHash(t.top[l], h), h
+		h = tlog.NodeHash(t.top[l], h)
 		out = append(out, h[:]...)
 	}
 	t.top[done] = h
@@ -70,6 +71,9 @@ func (t *treeLog) load(c *conn) error {
 		return err
 	}
 	for l := 0; t.size>>l > 0; l++ {
+		if t.size>>l&1 == 0 {
+			continue
+		}
 		h, err := storedHash(c.treeRow, l, t.size>>l-1)
 		if err != nil {
 			return err

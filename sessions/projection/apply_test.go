@@ -20,9 +20,10 @@ func story(t *testing.T, list ...domain.Payload) projection.Session {
 		frozen := encode(t, before)
 		e := domain.Event{Session: "ses_1", Seq: int64(i + 1), ID: domain.NewEventID(), Run: "run_1", Kind: p.Kind(), CreatedAt: at.Add(time.Duration(i) * time.Second)}
 		s = projection.Apply(before, e, p)
+		after := encode(t, s)
 		_ = projection.Apply(before, e, domain.ApprovalRequested{ApprovalID: "apr_other"}) // another future of the same past
-		if encode(t, before) != frozen {
-			t.Fatalf("%s changed the value it was applied to", p.Kind())
+		if encode(t, before) != frozen || encode(t, s) != after {
+			t.Fatalf("%s changed a value that was returned before", p.Kind())
 		}
 		if s.LastSeq != e.Seq || s.Leaf != e.ID || !s.UpdatedAt.Equal(e.CreatedAt) {
 			t.Fatalf("%s: %+v", p.Kind(), s)
@@ -54,6 +55,7 @@ func TestRunStates(t *testing.T) {
 	}{
 		{"working", nil, projection.RunWorking},
 		{"waits", []domain.Payload{asked("apr_1"), asked("apr_2"), domain.ApprovalDenied{V: 1, ApprovalID: "apr_1"}}, projection.RunWaits},
+		{"waits for many", []domain.Payload{asked("apr_1"), asked("apr_2"), asked("apr_3"), asked("apr_4"), asked("apr_5")}, projection.RunWaits},
 		{"answered", []domain.Payload{asked("apr_1"), domain.ApprovalGranted{V: 1, ApprovalID: "apr_1"}}, projection.RunWorking},
 		{"expired", []domain.Payload{asked("apr_1"), domain.ApprovalExpired{V: 1, ApprovalID: "apr_1"}}, projection.RunWorking},
 		{"unknown before waits", []domain.Payload{asked("apr_1"), executing, unknown}, projection.RunUnknown},
