@@ -64,22 +64,21 @@ type entry struct {
 	schema schema
 }
 
+// grace is how long a hand may take to come back once its context ended.
+const grace = 5 * time.Second
+
 // SpillFunc keeps a whole text and returns its hash.
 type SpillFunc func(ctx context.Context, b []byte) (domain.Hash, error)
 
 // Option changes a new registry.
 type Option func(*Registry)
 
-// WithGrace sets how long a hand may take to come back once its context ended;
-// the default is 5 s.
-func WithGrace(d time.Duration) Option { return func(r *Registry) { r.grace = d } }
-
 // WithSpill makes the registry keep the whole text of an output it had to cut.
 func WithSpill(f SpillFunc) Option { return func(r *Registry) { r.spill = f } }
 
 // New returns an empty registry.
 func New(opts ...Option) *Registry {
-	r := &Registry{hands: map[string]*entry{}, grace: 5 * time.Second}
+	r := &Registry{hands: map[string]*entry{}, grace: grace}
 	for _, o := range opts {
 		o(r)
 	}

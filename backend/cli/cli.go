@@ -36,6 +36,8 @@ type Env struct {
 	Stderr  io.Writer
 	Version string
 	Page    http.Handler // the web page for serve
+	// PageMissing is set when the page was not built into this binary.
+	PageMissing bool
 	// Terminal reports whether a person sits at Stdin.
 	Terminal bool
 }

@@ -37,6 +37,9 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
+	if a.PageMissing {
+		fmt.Fprintln(a.Stderr, "worksite: the page is not in this binary; run `make build` for it. The API is served all the same.")
+	}
 	handler := server.New(a.svc, server.Config{Page: a.Page, Token: c.Token})
 	fmt.Fprintf(a.Stdout, "http://%s/#token=%s\n", ln.Addr(), handler.Token())
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return a.ctx }}

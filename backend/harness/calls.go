@@ -36,7 +36,7 @@ func (h *Harness) nextGroup(ctx context.Context, st *state, calls []*call) group
 		if len(g.ready) > 0 && !(reading && h.class(g.ready[len(g.ready)-1].call.name) == domain.EffectRead) {
 			break
 		}
-		drafts, ready, asks := h.decide(ctx, st, c)
+		drafts, ready, asks := h.decide(ctx, st, c, int64(len(g.ready)))
 		g.drafts = append(g.drafts, drafts...)
 		g.taken++
 		if ready != nil {
@@ -54,8 +54,10 @@ func (h *Harness) nextGroup(ctx context.Context, st *state, calls []*call) group
 }
 
 // decide takes one call through preparation and gate. It returns the facts to
-// record and, when the call may run, how.
-func (h *Harness) decide(ctx context.Context, st *state, c *call) (drafts []domain.Draft, ready *readyCall, asks bool) {
+// record and, when the call may run, how. beside is how many calls of its group
+// were let through already: they count as spent, so that together they never
+// exceed the budget.
+func (h *Harness) decide(ctx context.Context, st *state, c *call, beside int64) (drafts []domain.Draft, ready *readyCall, asks bool) {
 	cause := c.lastID
 	add := func(p domain.Payload) {
 		d := domain.Draft{ID: domain.NewEventID(), CausedBy: cause, Payload: p}
@@ -91,9 +93,12 @@ func (h *Harness) decide(ctx context.Context, st *state, c *call) (drafts []doma
 	if c.state == callGranted && prepared.Digest != c.digest {
 		return fail(domain.CodeConflict, "What this call would do has changed since it was approved, so it was not carried out.", "Look again and request it anew.")
 	}
+	spent := st.run.spent
+	spent.Calls += beside
+	spent.Seconds = int64(h.Now().Sub(st.run.started).Seconds())
 	decision := h.Gate.Decide(GateRequest{
 		Spec: spec, Prepared: prepared, Ceiling: st.run.ceiling, Mode: st.mode,
-		Budget: st.run.budget, Spent: st.run.spent, Grants: st.grants, Consented: st.consented,
+		Budget: st.run.budget, Spent: spent, Grants: st.grants, Consented: st.consented,
 	})
 	if c.state == callGranted && decision.Verdict == domain.VerdictAsk {
 		decision.Verdict = domain.VerdictAllow

@@ -327,6 +327,26 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// R67: tokens are reserved before a call leaves and settled after; what does not
+// fit is not sent. Calls of one group never exceed the budget together.
+func TestReservations(t *testing.T) {
+	b := newBench(t, calls("read", `{"a":1}`, "read", `{"a":2}`, "read", `{"a":3}`))
+	b.model.answers[0].Usage = domain.Usage{InputTokens: 300, OutputTokens: 10}
+	b.person(domain.BudgetSet{V: 1, Budget: domain.Budget{Tokens: 500, Calls: 2}})
+	b.until(t.Context())
+	if len(b.world.executed) != 2 {
+		t.Errorf("executed %v with a budget of two calls", b.world.executed)
+	}
+	r, ok := last[domain.BudgetReserved](b)
+	s, settled := last[domain.BudgetSettled](b)
+	if !ok || !settled || r.Tokens == 0 || s.Tokens != 310 || s.For != r.For {
+		t.Errorf("reserved %+v, settled %+v", r, s)
+	}
+	if p, _ := last[domain.RunFinished](b); p.Outcome != domain.OutcomeBudget || b.model.calls != 1 {
+		t.Errorf("%+v after %d model calls", p, b.model.calls)
+	}
+}
+
 // R91, R124, R136: a context that grows is shortened visibly, never silently, and
 // stays paired; the ledger only grows.
 func TestCompaction(t *testing.T) {

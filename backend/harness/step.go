@@ -180,6 +180,13 @@ func (h *Harness) ask(ctx context.Context, st *state, lease domain.Lease, pend [
 		need = compacted.AfterTokens
 	}
 	id := domain.NewMessageID()
+	if limit := st.run.budget.Tokens; limit > 0 {
+		if left := limit - st.run.spent.Tokens; int64(need) > left {
+			return h.finish(ctx, st, lease, pend, domain.OutcomeBudget, fmt.Sprintf(
+				"The next question to the model needs about %d tokens and %d of %d are left. Nothing was sent. Send a message with a larger budget to go on.", need, left, limit))
+		}
+		pend = append(pend, domain.Draft{CausedBy: st.run.event, Payload: domain.BudgetReserved{V: 1, For: string(id), Tokens: int64(need)}})
+	}
 	started := domain.Draft{ID: domain.NewEventID(), CausedBy: st.causeOfCall(pend), Payload: domain.ModelCallStarted{
 		V: 1, MessageID: id, Model: st.model, Messages: st.messageCount() + len(pend), Tools: len(tools),
 		ContextTokens: need, ContextLimit: limit, LastSeq: st.lastSeq + int64(len(pend)), Sources: sources,
@@ -212,6 +219,11 @@ func (h *Harness) record(ctx context.Context, st *state, lease domain.Lease, cau
 		Model: st.model, Finish: answer.Finish, Usage: answer.Usage, Recorded: answer.Recorded,
 	}
 	drafts := []domain.Draft{message}
+	if st.run.budget.Tokens > 0 {
+		drafts = append(drafts, domain.Draft{CausedBy: message.ID, Payload: domain.BudgetSettled{
+			V: 1, For: string(id), Tokens: int64(answer.Usage.InputTokens + answer.Usage.OutputTokens),
+		}})
+	}
 	for _, c := range calls {
 		_, c.malformed = arguments(c.input)
 		request := domain.Draft{ID: domain.NewEventID(), CausedBy: message.ID, Payload: domain.ToolCallRequested{
@@ -248,6 +260,9 @@ func (h *Harness) modelFailed(ctx context.Context, st *state, lease domain.Lease
 		failed.State, failed.Message, failed.Hint = domain.ModelCutOff, "Stopped while the model was answering.", ""
 	}
 	drafts = append(drafts, domain.Draft{CausedBy: st.run.modelCall, Payload: failed})
+	if st.run.budget.Tokens > 0 {
+		drafts = append(drafts, domain.Draft{CausedBy: st.run.modelCall, Payload: domain.BudgetSettled{V: 1, For: string(id)}})
+	}
 	switch {
 	case stopped(ctx):
 		return h.finish(ctx, st, lease, drafts, domain.OutcomeCancelled, "Stopped by you.")

@@ -86,6 +86,9 @@ func rules(r Request) (domain.LayerDecision, *demand) {
 		seen = Analyze(text)
 	}
 	for _, rule := range slices.Concat(Defaults, r.Rules) {
+		if err := rule.Check(); err != nil {
+			return refuse(layer, "bad_rule", "A rule cannot be used: %v.", err), nil
+		}
 		match := rule.matches(r, text, seen)
 		if match == no || match == perhaps && rule.Sure && rule.Verdict == domain.VerdictAsk {
 			continue
@@ -101,7 +104,6 @@ func rules(r Request) (domain.LayerDecision, *demand) {
 			}
 			reason += "."
 		}
-		// An unknown verdict restricts as well: it asks.
 		want("rule:"+rule.Name, reason, false)
 	}
 	if wish != nil {

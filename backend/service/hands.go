@@ -19,7 +19,7 @@ import (
 
 // newHands registers the nine hands of every session.
 func (s *Service) newHands() *capability.Registry {
-	r := capability.New()
+	r := capability.New(capability.WithSpill(s.blobs.PutBytes))
 	for _, h := range builtin.New(builtin.Config{
 		Open: s.openForHands, Seen: s.seen, Sandbox: commands{s}, PutOutput: s.blobs.Put, Artifacts: artifacts{s.artifacts},
 	}) {

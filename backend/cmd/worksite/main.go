@@ -15,6 +15,6 @@ import (
 func main() {
 	os.Exit(cli.Main(cli.Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Version: config.Version, Page: frontend.Handler(), Terminal: term.IsTerminal(int(os.Stdin.Fd())),
+		Version: config.Version, Page: frontend.Handler(), PageMissing: !frontend.Built(), Terminal: term.IsTerminal(int(os.Stdin.Fd())),
 	}))
 }
