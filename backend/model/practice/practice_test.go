@@ -83,7 +83,7 @@ func (c *talk) advance(n int) {
 }
 
 func TestPlaysToTheEndAndThenSaysSo(t *testing.T) {
-	c := newTalk(t).say("  make the data-cleaning script accept a region field,\nrun the checks, and send me the result  \n[attached: x.csv, text/csv, 3 bytes]")
+	c := newTalk(t).say("  make the data-cleaning script accept a region field,\nrun the checks, and send me the result.  \n[attached: x.csv, text/csv, 3 bytes]")
 	n := 0
 	for {
 		n++

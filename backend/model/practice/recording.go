@@ -88,6 +88,7 @@ func parse(raw []byte) (*recording, error) {
 // in brackets after them.
 func (r *recording) asks(text string) bool {
 	rest, ok := strings.CutPrefix(words(text), words(r.Request))
+	rest = strings.TrimLeft(rest, ".!")
 	return ok && (rest == "" || strings.HasPrefix(rest, " ["))
 }
 
