@@ -63,7 +63,7 @@ func (p *Provider) attempt(ctx context.Context, s *server, t *track, c *call, qu
 	var once sync.Once
 	exchange := &wire.Exchange{
 		Messages: c.messages, Tools: c.tools, SkipBlank: true,
-		OnHeaders: func() { once.Do(func() { t.answering(a); close(answered) }) },
+		OnHeaders: func() { once.Do(func() { t.answering(a, c.numCtx); close(answered) }) },
 	}
 	var watch sync.WaitGroup
 	stop := make(chan struct{})

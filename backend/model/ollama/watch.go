@@ -16,7 +16,7 @@ import (
 // byte, so it is read from /api/ps (seen with 0.17.4):
 //
 //	not listed, or listed with another window   it is being loaded
-//	listed, expires_at moves between two looks  loaded, but no request has ended yet: loading or in first use
+//	listed, expires_at moves between two looks  no use of it has ended yet: loading, or in its first use
 //	listed, expires_at stands still             it reads the prompt, serves somebody else first, or is stuck
 //
 // A dropped request leaves the model stuck in about one of a hundred cases: its
@@ -29,6 +29,10 @@ const (
 	promptRate    = 60 // tokens a second that a prompt is read with, until a rate was seen
 	bytesPerToken = 3
 	unloadWait    = 3 * time.Second
+	// stillLoaded is how long after a dropped request the model is held to be
+	// loaded still, whatever its expiry looks like: with another request waiting
+	// already, the drop does not count as the end of a use.
+	stillLoaded = 2 * time.Minute
 )
 
 // track is what this process knows of its requests to one model.
@@ -37,6 +41,8 @@ type track struct {
 	waiting  map[*ticket]struct{} // sent, no first byte yet
 	writing  map[*ticket]struct{} // being answered
 	doubtful bool                 // a request was dropped since the last first byte
+	since    time.Time            // when it was
+	window   int                  // num_ctx of the last first byte; 0 none yet
 	rate     float64              // how fast it reads prompts, tokens a second; 0 not known
 	freeing  chan struct{}        // not nil while a free is going on; closed at its end
 	freed    bool                 // result of the newest free
@@ -73,19 +79,27 @@ func (t *track) leave(a *ticket) {
 }
 
 // answering notes the first byte: the model is certainly not stuck.
-func (t *track) answering(a *ticket) {
+func (t *track) answering(a *ticket, window int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.waiting, a)
 	t.writing[a] = struct{}{}
-	t.doubtful = false
+	t.doubtful, t.window = false, window
 }
 
 // dropped notes a request that was ended before its answer was whole.
 func (t *track) dropped() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.doubtful = true
+	t.doubtful, t.since = true, time.Now()
+}
+
+// lately reports whether a request to the model with this window was dropped a
+// short time ago, so that it is certainly not being loaded just now.
+func (t *track) lately(window int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.doubtful && t.window == window && time.Since(t.since) < stillLoaded
 }
 
 func (t *track) suspect() bool {
@@ -266,7 +280,8 @@ func (w *watchdog) run(ctx context.Context, answered, stop <-chan struct{}) erro
 			readyAt = time.Now() // the clock starts when that answer has ended
 			tell(domain.ModelQueued)
 			continue
-		case m == nil, m.ContextLength != 0 && m.ContextLength != w.call.numCtx, !m.ExpiresAt.Equal(expires):
+		case m == nil, m.ContextLength != 0 && m.ContextLength != w.call.numCtx,
+			!m.ExpiresAt.Equal(expires) && !w.track.lately(w.call.numCtx):
 			if m != nil {
 				expires = m.ExpiresAt
 			}

@@ -106,8 +106,9 @@ func leaky(hold <-chan struct{}) func(modeltest.Request) modeltest.Answer {
 	}
 }
 
-// wedge leaves the model of p stuck, as about one of a hundred cancels does.
-func wedge(t *testing.T, p *Provider) {
+// wedge leaves the model of p stuck, as about one of a hundred cancels does. It
+// returns when the server has noticed the drop.
+func wedge(t *testing.T, srv *modeltest.Server, p *Provider) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	h := listen()
@@ -115,6 +116,11 @@ func wedge(t *testing.T, p *Provider) {
 	await(t, "the first text", h.first)
 	cancel()
 	failure(t, (<-done).err, domain.ModelCutOff)
+	for begin := time.Now(); !srv.Chats()[0].Left; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("the server does not notice that its client left")
+		}
+	}
 }
 
 func after(name string) domain.ModelRequest {
@@ -128,7 +134,7 @@ func TestWedgeIsFreedAndSaid(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)
 	srv, p := start(t, modeltest.Script{Choose: leaky(hold)})
-	wedge(t, p)
+	wedge(t, srv, p)
 	h := listen()
 	if a := mustNext(t, p, after("scripted"), h); a.Text != "free again" {
 		t.Errorf("got %+v", a)
@@ -144,6 +150,29 @@ func TestWedgeIsFreedAndSaid(t *testing.T) {
 	}
 }
 
+// With another request waiting already, a dropped first use leaves an expiry that
+// moves as it does while loading.
+func TestWedgeWhileAnotherWaits(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	srv, p := start(t, modeltest.Script{Choose: leaky(hold)})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h1, h2 := listen(), listen()
+	first := background(ctx, p, ask("go"), h1)
+	await(t, "the first text", h1.first)
+	second := background(t.Context(), p, after("scripted"), h2)
+	await(t, "queued", h2.on("queued"))
+	cancel()
+	failure(t, (<-first).err, domain.ModelCutOff)
+	if r := <-second; r.err != nil || r.answer.Text != "free again" {
+		t.Errorf("%+v, %v", r.answer, r.err)
+	}
+	if srv.Unloads() != 1 || !slices.Contains(h2.statuses, "wedged") {
+		t.Errorf("%d unloads, statuses %q", srv.Unloads(), h2.statuses)
+	}
+}
+
 // Models made from the same weights share one runner, listed under another name.
 func TestWedgeUnderAnotherName(t *testing.T) {
 	hold := make(chan struct{})
@@ -152,7 +181,7 @@ func TestWedgeUnderAnotherName(t *testing.T) {
 		Models: []modeltest.Model{{Name: "scripted:latest", Weights: "w"}, {Name: "thinker:latest", Weights: "w"}},
 		Choose: leaky(hold),
 	})
-	wedge(t, p)
+	wedge(t, srv, p)
 	// The doubt is about the model by its own name; here the stall decides.
 	cfg := quickly(srv.URL)
 	cfg.Stall = 20 * time.Millisecond
@@ -166,7 +195,7 @@ func TestTwoSessionsWaitOnAWedge(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)
 	srv, p := start(t, modeltest.Script{Choose: leaky(hold)})
-	wedge(t, p)
+	wedge(t, srv, p)
 	a, b := background(t.Context(), p, after("scripted"), listen()), background(t.Context(), p, after("scripted"), listen())
 	for _, c := range []<-chan result{a, b} {
 		if r := <-c; r.err != nil || r.answer.Text != "free again" {
@@ -220,7 +249,7 @@ func TestDoubtAboutAQueueHarmsNobody(t *testing.T) {
 		}
 		return modeltest.Answer{Text: "at last"}
 	}})
-	wedge(t, p) // dropped, but this time the slot was given back
+	wedge(t, srv, p) // dropped, but this time the slot was given back
 
 	other := make(chan string, 1)
 	ready := make(chan struct{})
