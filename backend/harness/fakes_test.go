@@ -143,6 +143,9 @@ func (r rules) Decide(req harness.GateRequest) harness.GateDecision {
 	if x, ok := r[req.Spec.Name]; ok {
 		v = x
 	}
+	if limit := req.Budget.Calls; limit > 0 && req.Spent.Calls >= limit {
+		v = domain.VerdictRefuse
+	}
 	return harness.GateDecision{Verdict: v, Layers: []domain.LayerDecision{
 		{Layer: domain.LayerCeiling, Verdict: domain.VerdictAllow, Rule: "in"},
 		{Layer: domain.LayerApproval, Verdict: v, Rule: "test", Reason: "by the test"},

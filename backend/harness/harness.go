@@ -182,6 +182,11 @@ func (h *Harness) reload(ctx context.Context, session domain.SessionID) (*state,
 // append writes drafts under the lease and folds them into st. It outlives a
 // cancelled step: what has happened must be recorded.
 func (h *Harness) append(ctx context.Context, st *state, lease domain.Lease, run domain.RunID, drafts []domain.Draft) error {
+	return h.appendAt(ctx, st, lease, run, drafts, nil)
+}
+
+// appendAt is append under the condition that the session's last seq is still expect.
+func (h *Harness) appendAt(ctx context.Context, st *state, lease domain.Lease, run domain.RunID, drafts []domain.Draft, expect *int64) error {
 	if len(drafts) == 0 {
 		return nil
 	}
@@ -193,7 +198,7 @@ func (h *Harness) append(ctx context.Context, st *state, lease domain.Lease, run
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	events, err := h.Ledger.Append(ctx, domain.AppendRequest{Session: st.session, Generation: lease.Generation, Drafts: drafts})
+	events, err := h.Ledger.Append(ctx, domain.AppendRequest{Session: st.session, Generation: lease.Generation, ExpectSeq: expect, Drafts: drafts})
 	if err != nil {
 		return err
 	}

@@ -288,6 +288,25 @@ func TestQueue(t *testing.T) {
 	b.paired()
 }
 
+// A message that is queued while the run is about to end is not left behind.
+func TestQueuedAtTheLastMoment(t *testing.T) {
+	b := newBench(t, domain.ModelAnswer{Text: "first"})
+	once := false
+	b.ledger.fail = func(req domain.AppendRequest) error {
+		for _, d := range req.Drafts {
+			if _, ok := d.Payload.(domain.RunFinished); ok && !once {
+				once = true
+				b.person(domain.MessageQueued{V: 1, MessageID: "msg_late", Text: "one more thing"})
+			}
+		}
+		return nil
+	}
+	b.until(t.Context())
+	if got, _ := last[domain.MessageSent](b); got.Text != "one more thing" || b.model.calls != 2 {
+		t.Errorf("the last message is %q after %d model calls", got.Text, b.model.calls)
+	}
+}
+
 // R136: failures of the model are told apart and retried only where that may help.
 func TestModelFailures(t *testing.T) {
 	busy := &domain.ModelFailure{State: domain.ModelBusy, Message: "busy", Retryable: true}

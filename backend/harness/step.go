@@ -119,7 +119,15 @@ func (h *Harness) finish(ctx context.Context, st *state, lease domain.Lease, dra
 	drafts = append(drafts, domain.Draft{CausedBy: st.run.event, Payload: domain.RunFinished{
 		V: 1, Outcome: outcome, Reason: reason, Steps: st.run.steps, Usage: st.run.usage,
 	}})
-	if err := h.append(ctx, st, lease, st.run.id, drafts); err != nil {
+	var expect *int64
+	if outcome == domain.OutcomeDone { // a message that was queued meanwhile is taken first
+		seq := st.lastSeq
+		expect = &seq
+	}
+	switch err := h.appendAt(ctx, st, lease, st.run.id, drafts, expect); {
+	case expect != nil && domain.CodeOf(err) == domain.CodeConflict:
+		return ProgressMore, nil
+	case err != nil:
 		return "", err
 	}
 	h.done(st, drafts)

@@ -34,7 +34,6 @@ type running struct {
 	cancel context.CancelCauseFunc
 	again  bool // something happened since the last step: look once more before ending
 	done   chan struct{}
-	err    error
 }
 
 func newRunner(svc *Service) *runner {
@@ -62,10 +61,16 @@ func (r *runner) kick(session domain.SessionID, resumed string) <-chan struct{} 
 	r.wg.Go(func() {
 		defer close(a.done)
 		defer cancel(nil)
-		a.err = r.run(ctx, session, a, resumed)
-		if a.err != nil && !errors.Is(a.err, harness.ErrShutdown) {
-			r.svc.log.Error("run ended by an error", "session", session, "error", a.err)
-			r.svc.setTrouble(session, a.err)
+		for {
+			err := r.run(ctx, session, resumed)
+			if err != nil && !errors.Is(err, harness.ErrShutdown) {
+				r.svc.log.Error("run ended by an error", "session", session, "error", err)
+				r.svc.setTrouble(session, err)
+			}
+			if r.leave(session, a, err != nil) {
+				return
+			}
+			resumed = ""
 		}
 	})
 	return a.done
@@ -99,7 +104,8 @@ func (r *runner) close() {
 	r.wg.Wait()
 }
 
-// leave ends the goroutine's turn unless something happened meanwhile.
+// leave ends the goroutine's turn unless something happened meanwhile. The lease
+// is given back by then, so whoever comes next can take it.
 func (r *runner) leave(session domain.SessionID, a *running, always bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,17 +117,13 @@ func (r *runner) leave(session domain.SessionID, a *running, always bool) bool {
 	return true
 }
 
-func (r *runner) run(ctx context.Context, session domain.SessionID, a *running, resumed string) (err error) {
+// run takes the lease, steps the session until it waits or ends, and gives the
+// lease back.
+func (r *runner) run(ctx context.Context, session domain.SessionID, resumed string) (err error) {
 	svc := r.svc
 	if resumed == onlyWake {
 		ctx = context.WithoutCancel(ctx) // short, and half of it would hide the crash
 	}
-	left := false
-	defer func() {
-		if !left {
-			r.leave(session, a, true)
-		}
-	}()
 	previous, _, err := svc.ledger.LeaseOf(ctx, session)
 	if err != nil {
 		return err
@@ -154,7 +156,6 @@ func (r *runner) run(ctx context.Context, session domain.SessionID, a *running, 
 		}
 	}
 	if resumed == onlyWake {
-		left = r.leave(session, a, true)
 		return nil
 	}
 	if resumed != "" {
@@ -175,9 +176,7 @@ func (r *runner) run(ctx context.Context, session domain.SessionID, a *running, 
 		case err != nil && (ctx.Err() == nil || failed):
 			return err
 		case progress == harness.ProgressFinished, progress == harness.ProgressIdle, progress != harness.ProgressMore && ctx.Err() == nil:
-			if left = r.leave(session, a, false); left {
-				return nil
-			}
+			return nil
 		}
 		failed = err != nil // cancelled: one more step closes the run
 	}

@@ -31,7 +31,11 @@ func (s *Service) Send(ctx context.Context, id domain.SessionID, m NewMessage) (
 			return Receipt{}, err
 		}
 		if r := v.Run; r != nil && !ended(r.State) {
-			return s.queue(ctx, v, message, m)
+			receipt, err := s.queue(ctx, v, message, m)
+			if domain.CodeOf(err) == domain.CodeConflict {
+				continue // the run ended meanwhile
+			}
+			return receipt, err
 		}
 		run := domain.NewRunID()
 		sent := domain.Draft{ID: domain.NewEventID(), Run: run, Payload: domain.MessageSent{
@@ -139,7 +143,7 @@ func (s *Service) Continue(ctx context.Context, id domain.SessionID) (Receipt, e
 	case ended(v.Run.State):
 		return Receipt{}, domain.Errorf(domain.CodeFinished, "the run has ended (%s); there is nothing to continue", v.Run.State).
 			WithHint("Send a message to begin another run, or fork the session before its end.")
-	case s.runner.here(id) || !s.idle(ctx, id):
+	case !s.runner.here(id) && !s.idle(ctx, id):
 		return Receipt{}, domain.Errorf(domain.CodeConflict, "another window or process runs this session now").WithHint("Follow it live; messages you send are queued.")
 	}
 	s.runner.kick(id, "asked")
