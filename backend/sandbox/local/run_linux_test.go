@@ -115,7 +115,7 @@ func TestRefusedSpecs(t *testing.T) {
 		"network":          {func(s *sandbox.Spec, _ *sandbox.Command) { s.Network = "host" }, domain.CodeInvalid},
 		"home readable":    {func(s *sandbox.Spec, _ *sandbox.Command) { s.ReadOnly = []string{home} }, domain.CodeForbidden},
 		"data writable":    {func(s *sandbox.Spec, _ *sandbox.Command) { s.Writable = []string{b.l.cfg.DataDir} }, domain.CodeForbidden},
-		"unclean path":     {func(s *sandbox.Spec, _ *sandbox.Command) { s.ReadOnly = []string{"/usr/../root"} }, domain.CodeInvalid},
+		"unclean path":     {func(s *sandbox.Spec, _ *sandbox.Command) { s.ReadOnly = []string{"/usr/../etc"} }, domain.CodeInvalid},
 		"environment":      {func(s *sandbox.Spec, _ *sandbox.Command) { s.Env = map[string]string{"A=B": "c"} }, domain.CodeInvalid},
 		"folder outside":   {func(_ *sandbox.Spec, c *sandbox.Command) { c.Dir = "/tmp" }, domain.CodeForbidden},
 		"nothing to run":   {func(_ *sandbox.Spec, c *sandbox.Command) { c.Argv = nil }, domain.CodeInvalid},
