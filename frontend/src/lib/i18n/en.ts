@@ -257,8 +257,10 @@ export const en = {
   home: {
     title: 'What should be done?',
     lead: 'Pick a workspace, then say it in your own words.',
-    example:
-      'For example: “Make the cleaning script accept a region field, run the checks, and send me the result.”',
+    example: 'For example:',
+    exampleText:
+      'Make the data-cleaning script accept a region field, run the checks, and send me the result.',
+    exampleUse: 'Put it into the message',
     recent: 'Recent sessions',
     start: (name: string) => `Start in ${name}`,
     newTitle: (name: string) => `New session in ${name}`,
@@ -299,7 +301,9 @@ export const en = {
     interruptedOpen: 'What is still there',
     ended: (outcome: Outcome) => outcomes[outcome],
     endedFacts: (steps: number, tokens: number, time: string) =>
-      [plural(steps, 'step', 'steps'), `${short(tokens)} tokens`, time].filter(Boolean).join(' · '),
+      [plural(steps, 'step', 'steps'), tokens > 0 ? `${short(tokens)} tokens` : '', time]
+        .filter(Boolean)
+        .join(' · '),
     openLinkTitle: 'Open this link in your browser?',
     openLinkText: 'It was written by the model. Worksite itself loads nothing from it.',
     openLink: 'Open in browser',

@@ -285,6 +285,8 @@ class Draft {
       case 'approval.expired':
         return this.applyApproval(e);
       case 'session.renamed':
+        // The first message names the session: that is no news.
+        if (e.causedBy) return;
         return this.note(e, { what: 'renamed', title: e.payload.title });
       case 'leaf.moved':
         this.answers.clear();
@@ -381,6 +383,8 @@ class Draft {
         this.plan = [];
         return;
       case 'run.continued':
+        // An answered approval stands in its own row.
+        if (e.payload.reason === 'approved') return;
         return this.note(e, { what: 'continued', reason: e.payload.reason });
       case 'run.cancel_requested':
         return this.note(e, { what: 'cancelling' });
@@ -447,6 +451,7 @@ class Draft {
           commit: e.payload.commit ?? '',
         });
       case 'artifact.promoted':
+        if (e.payload.callId) return; // the call's row says it
         return this.note(e, {
           what: 'artifact',
           act: 'promoted',
