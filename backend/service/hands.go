@@ -14,6 +14,7 @@ import (
 	"worksite/backend/hands/bash"
 	"worksite/backend/hands/builtin"
 	"worksite/backend/hands/saveartifact"
+	"worksite/backend/process"
 	"worksite/backend/sandbox"
 )
 
@@ -121,8 +122,10 @@ func (c commands) Run(ctx context.Context, p bash.Plan, cmd bash.Command) (bash.
 		return bash.Result{}, domain.Errorf(domain.CodeUnavailable, "there is no room for the command's output: %w", err).
 			WithHint("Look at the free space of %s.", c.svc.cfg.DataDir)
 	}
+	var clean process.Cleaner // what a page draws live is as harmless as what is kept
 	res, err := c.svc.sandbox.Run(ctx, spec, sandbox.Command{
-		Argv: cmd.Argv, Dir: cmd.Dir, Timeout: cmd.Timeout, Head: cmd.Head, Tail: cmd.Tail, SpillDir: spill, OnOutput: cmd.OnOutput,
+		Argv: cmd.Argv, Dir: cmd.Dir, Timeout: cmd.Timeout, Head: cmd.Head, Tail: cmd.Tail, SpillDir: spill,
+		OnOutput: func(b []byte) { cmd.OnOutput([]byte(clean.Write(b))) },
 	})
 	if err != nil {
 		return bash.Result{}, errors.Join(err, os.RemoveAll(spill))

@@ -130,7 +130,12 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 	}
 	s.noteStart()
 	if cfg.Stays {
-		s.wg.Go(s.recoverRuns)
+		s.wg.Go(func() {
+			if left := s.sandbox.Sweep(); len(left) > 0 {
+				s.log.Info("removed placeholders that a crash had left", "paths", left)
+			}
+			s.recoverRuns()
+		})
 	}
 	return s, nil
 }
