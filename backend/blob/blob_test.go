@@ -173,12 +173,15 @@ func TestBatchAbortLeavesNothing(t *testing.T) {
 func age(t *testing.T, s *Store) {
 	t.Helper()
 	old := time.Now().Add(-2 * time.Hour)
-	filepath.Walk(s.dir, func(p string, fi os.FileInfo, err error) error {
-		if !fi.IsDir() {
-			os.Chtimes(p, old, old)
+	err := filepath.Walk(s.dir, func(p string, fi os.FileInfo, err error) error {
+		if err != nil || fi.IsDir() {
+			return err
 		}
-		return nil
+		return os.Chtimes(p, old, old)
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.seen = map[domain.Hash]time.Time{}
 	s.packs.touched = map[string]time.Time{}
 }

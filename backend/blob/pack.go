@@ -68,7 +68,7 @@ func (p *packWriter) add(h domain.Hash, data []byte) error {
 }
 
 func (p *packWriter) abort() {
-	p.f.Close()
+	_ = p.f.Close() // thrown away, or closed already
 	os.Remove(p.f.Name())
 }
 

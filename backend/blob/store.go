@@ -197,7 +197,9 @@ func (s *Store) renew(h domain.Hash, size int64, durable bool) (bool, error) {
 		return true, nil
 	}
 	if !known {
-		if err := syncFile(path); err != nil {
+		if err := syncFile(path); errors.Is(err, fs.ErrNotExist) {
+			return false, nil // GC looks at it aside: write it anew, which harms nothing
+		} else if err != nil {
 			return false, fmt.Errorf("put blob: %w", err)
 		}
 		if err := syncDir(filepath.Dir(path)); err != nil {

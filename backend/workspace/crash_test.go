@@ -28,34 +28,34 @@ type crashLine struct {
 // Each decision is in its ledger before it is carried out.
 func crashChild() {
 	top := os.Getenv(crashEnv)
-	must := func(err error) {
+	try := func(err error) {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
 		}
 	}
 	s, err := Open(Config{Dir: filepath.Join(top, "data"), Home: filepath.Join(top, "home")})
-	must(err)
+	try(err)
 	w, err := s.Add(ctx, filepath.Join(top, "project"), "")
-	must(err)
+	try(err)
 	h, err := s.Handle(ctx, w.ID)
-	must(err)
+	try(err)
 	const session = domain.SessionID("ses_crash")
 	_, _, err = s.Base(ctx, session, h)
-	must(err)
+	try(err)
 	ledger, err := os.OpenFile(filepath.Join(top, "ledger"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	must(err)
+	try(err)
 	say := func(l crashLine) {
 		b, err := json.Marshal(l)
-		must(err)
+		try(err)
 		_, err = ledger.Write(append(b, '\n'))
-		must(err)
+		try(err)
 	}
 	carry := func(p domain.Payload, c ...Change) {
 		raw, err := json.Marshal(p)
-		must(err)
+		try(err)
 		say(crashLine{Kind: p.Kind(), Payload: raw})
-		must(s.Apply(ctx, h, c...))
+		try(s.Apply(ctx, h, c...))
 		say(crashLine{Done: true})
 	}
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
@@ -63,12 +63,12 @@ func crashChild() {
 	for {
 		rel := fmt.Sprintf("f%d", r.IntN(3))
 		img, err := h.root.Image(ctx, rel)
-		must(err)
+		try(err)
 		wr, err := h.WriteFile(ctx, rel, img.Hash, []byte(crashContent(r)), 0)
-		must(err)
-		must(s.RecordImages(ctx, session, []domain.FileImage{wr}))
+		try(err)
+		try(s.RecordImages(ctx, session, []domain.FileImage{wr}))
 		open, err := s.Changes(ctx, session, h)
-		must(err)
+		try(err)
 		for _, f := range open.Files {
 			plan := s.PlanAccept
 			if r.IntN(2) == 0 {
@@ -79,12 +79,12 @@ func crashChild() {
 				hunks = []string{f.Hunks[r.IntN(len(f.Hunks))].ID}
 			}
 			c, err := plan(ctx, session, h, f.Path, hunks, f.Post)
-			must(err)
+			try(err)
 			carry(c.Payload("person"), c)
 		}
 		if r.IntN(3) == 0 {
 			p, err := s.PlanRestore(ctx, session, h, nil)
-			must(err)
+			try(err)
 			if len(p.Changes) > 0 {
 				carry(p.Restored("", "person"), p.Changes...)
 			}
@@ -115,7 +115,7 @@ func TestKilledAtAnyPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range []string{"home", "data", "project"} {
-		os.Mkdir(filepath.Join(top, d), 0o755)
+		must(t, os.Mkdir(filepath.Join(top, d), 0o755))
 	}
 	r := rand.New(rand.NewPCG(7, 7))
 	for i := range 3 {

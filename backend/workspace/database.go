@@ -71,13 +71,14 @@ func isDamaged(err error) bool {
 // migrate runs the migrations that the database has not seen, each in a transaction.
 func (db *database) migrate() error {
 	var ok string
-	if err := db.QueryRow("PRAGMA quick_check(1)").Scan(&ok); err != nil {
+	ctx := context.Background()
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&ok); err != nil {
 		return fmt.Errorf("check database: %w", err)
 	} else if ok != "ok" {
 		return fmt.Errorf("check database: %s: %w", ok, sqlite3.Error{Code: sqlite3.ErrCorrupt})
 	}
-	return db.write(context.Background(), func(tx *sql.Tx) error {
-		if _, err := tx.Exec("CREATE TABLE IF NOT EXISTS migration (name TEXT PRIMARY KEY) STRICT"); err != nil {
+	return db.write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS migration (name TEXT PRIMARY KEY) STRICT"); err != nil {
 			return err
 		}
 		entries, err := migrations.ReadDir("migrations")
@@ -85,7 +86,7 @@ func (db *database) migrate() error {
 			return err
 		}
 		for _, e := range entries {
-			res, err := tx.Exec("INSERT OR IGNORE INTO migration (name) VALUES (?)", e.Name())
+			res, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO migration (name) VALUES (?)", e.Name())
 			if err != nil {
 				return err
 			}
@@ -99,7 +100,7 @@ func (db *database) migrate() error {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec(string(text)); err != nil {
+			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
 				return fmt.Errorf("migrate %s: %w", e.Name(), err)
 			}
 		}
@@ -134,7 +135,7 @@ func (db *database) salvage(path string) (rows int) {
 }
 
 func (db *database) salvageTable(old *sql.DB, table string) (n int) {
-	rs, err := old.Query("SELECT * FROM " + table)
+	rs, err := old.QueryContext(context.Background(), "SELECT * FROM "+table)
 	if err != nil {
 		return 0
 	}
@@ -152,7 +153,7 @@ func (db *database) salvageTable(old *sql.DB, table string) (n int) {
 		if rs.Scan(ptrs...) != nil {
 			break
 		}
-		if res, err := db.Exec(insert, vals...); err == nil {
+		if res, err := db.ExecContext(context.Background(), insert, vals...); err == nil {
 			if k, err := res.RowsAffected(); err == nil {
 				n += int(k)
 			}

@@ -247,3 +247,10 @@ func code(t testing.TB, err error, want domain.Code) {
 		t.Errorf("got %v, want code %q", err, want)
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

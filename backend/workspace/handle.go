@@ -57,7 +57,7 @@ func (s *Store) Handle(ctx context.Context, id domain.WorkspaceID) (*Handle, err
 	if marks := marksOf(w.Path); !slices.Equal(marks, w.print.marks) { // what it is known by grows with it
 		w.print.marks = marks
 		if _, err := s.db.ExecContext(ctx, "UPDATE workspace SET marks = ? WHERE id = ?", encodeMarks(marks), id); err != nil {
-			root.Close()
+			_ = root.Close()
 			return nil, err
 		}
 	}

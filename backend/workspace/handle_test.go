@@ -16,7 +16,7 @@ import (
 func TestWriteFileKeepsBothVersions(t *testing.T) {
 	f := newFixture(t)
 	f.write("dir/a.txt", "old\r\n")
-	os.Chmod(filepath.Join(f.dir, "dir/a.txt"), 0o755)
+	must(t, os.Chmod(filepath.Join(f.dir, "dir/a.txt"), 0o755))
 	_, img, err := f.h.ReadFile("dir/a.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func TestProtectedByAnyName(t *testing.T) {
 	f := newFixture(t)
 	f.write(".git/hooks/pre-commit", "#!/bin/sh\n")
 	f.write("ok/x", "x")
-	os.Symlink(".git", filepath.Join(f.dir, "g"))
-	os.Symlink("../.vscode", filepath.Join(f.dir, "ok/v"))
+	must(t, os.Symlink(".git", filepath.Join(f.dir, "g")))
+	must(t, os.Symlink("../.vscode", filepath.Join(f.dir, "ok/v")))
 	for _, p := range []string{".git/config", ".git/hooks/pre-commit", "g/hooks/pre-commit", "g/new", ".GIT/x", "sub/.git/hooks/x", ".vscode/tasks.json", "ok/v/tasks.json", ".mcp.json", ".MCP.json", ".envrc", ".husky/pre-push", ".worksite/rules", ".git"} {
 		_, err := f.h.WriteFile(ctx, p, domain.Hash{}, []byte("x"), 0)
 		code(t, err, domain.CodeForbidden)
@@ -72,7 +72,7 @@ func TestProtectedByAnyName(t *testing.T) {
 func TestLinksInside(t *testing.T) {
 	f := newFixture(t)
 	f.write("real/file", "old")
-	os.Symlink("real/file", filepath.Join(f.dir, "link"))
+	must(t, os.Symlink("real/file", filepath.Join(f.dir, "link")))
 	rel, err := f.h.Resolve(filepath.Join(f.dir, "link"))
 	if err != nil || rel != "real/file" {
 		t.Fatalf("%q %v", rel, err)
@@ -99,7 +99,7 @@ func TestImport(t *testing.T) {
 	name := "Umsätze 50% (neu).csv"
 	writeFile(t, filepath.Join(src, name), "a;b\n")
 	writeFile(t, filepath.Join(src, "sub/deep/x.txt"), "x")
-	os.Symlink("/etc/passwd", filepath.Join(src, "link"))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(src, "link")))
 	before, _ := os.Stat(filepath.Join(src, name))
 	for i, want := range []string{name, "Umsätze 50% (neu) (2).csv", "Umsätze 50% (neu) (3).csv"} {
 		list, err := f.h.ImportPath(ctx, filepath.Join(src, name))

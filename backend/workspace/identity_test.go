@@ -44,8 +44,8 @@ func TestOneFolderOneWorkspace(t *testing.T) {
 func TestRefusedFolders(t *testing.T) {
 	f := newStore(t)
 	home := filepath.Join(f.top, "home")
-	os.Symlink("/", filepath.Join(f.top, "rootlink"))
-	os.MkdirAll(filepath.Join(f.top, "data/preimages"), 0o755)
+	must(t, os.Symlink("/", filepath.Join(f.top, "rootlink")))
+	must(t, os.MkdirAll(filepath.Join(f.top, "data/preimages"), 0o755))
 	writeFile(t, filepath.Join(f.top, "file"), "x")
 	for _, p := range []string{"/", home, f.top, filepath.Dir(f.top), filepath.Join(f.top, "data"), filepath.Join(f.top, "data/preimages"), filepath.Join(f.top, "rootlink"), "/etc", "/proc/self", home + "/../home"} {
 		_, err := f.Add(ctx, p, "")
@@ -60,7 +60,7 @@ func TestRefusedFolders(t *testing.T) {
 	code(t, err, domain.CodeNotFound)
 	_, err = f.Add(ctx, "", "")
 	code(t, err, domain.CodeInvalid)
-	os.MkdirAll(filepath.Join(home, "project"), 0o755)
+	must(t, os.MkdirAll(filepath.Join(home, "project"), 0o755))
 	if _, err := f.Add(ctx, filepath.Join(home, "project"), ""); err != nil {
 		t.Error(err)
 	}
@@ -165,7 +165,7 @@ func TestReusedInode(t *testing.T) {
 func TestOtherRepositoryAtSamePath(t *testing.T) {
 	f := newStore(t)
 	f.dir = filepath.Join(f.top, "repo")
-	os.Mkdir(f.dir, 0o755)
+	must(t, os.Mkdir(f.dir, 0o755))
 	f.write("a", "one")
 	f.runGit("init", "-q")
 	f.runGit("add", "-A")
@@ -177,7 +177,7 @@ func TestOtherRepositoryAtSamePath(t *testing.T) {
 	clone := filepath.Join(f.top, "clone")
 	f.runGit("clone", "-q", f.dir, clone)
 	os.RemoveAll(f.dir)
-	os.Mkdir(f.dir, 0o755)
+	must(t, os.Mkdir(f.dir, 0o755))
 	f.write("a", "two")
 	f.runGit("init", "-q")
 	f.runGit("add", "-A")

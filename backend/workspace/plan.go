@@ -55,6 +55,7 @@ type Conflict struct{ Path, Reason string }
 // are recorded together, see [Plan.Restored].
 func (c Change) Payload(by string) domain.Payload {
 	switch c.Kind {
+	case ChangeRestore:
 	case ChangeAccept:
 		return domain.HunkAccepted{V: 1, Path: c.Path, Hunks: c.Hunks, Before: c.Before, After: c.After, By: by}
 	case ChangeReject:

@@ -15,11 +15,11 @@ import (
 	"worksite/backend/workspace/scan"
 )
 
-// Hunk and DiffLine are what a review shows of a file.
-type (
-	Hunk     = diff.Hunk
-	DiffLine = diff.Line
-)
+// Hunk is one reviewable piece of a file.
+type Hunk = diff.Hunk
+
+// DiffLine is one line of a hunk.
+type DiffLine = diff.Line
 
 // Changes is what differs between a session's review base and its workspace now.
 type Changes struct {

@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 		f.remove("gone.txt")
 		f.write("bin", "a\x00c")
 		f.write("x.log", "22")
-		os.Chmod(filepath.Join(f.dir, "run.sh"), 0o755)
+		must(t, os.Chmod(filepath.Join(f.dir, "run.sh"), 0o755))
 	})
 	c := f.changes()
 	want := "modified a.txt +2 -2; modified bin +0 -0 binary; deleted gone.txt +0 -1; added new/b.txt +2 -0; modified run.sh +0 -0; modified secret.env +1 -1"
@@ -203,9 +203,9 @@ func TestWholeFiles(t *testing.T) {
 	f.write("keep/old.txt", "old\n")
 	f.write("bin", "1\x00")
 	f.write("empty", "")
-	os.Chmod(filepath.Join(f.dir, "keep/old.txt"), 0o755)
-	os.Symlink("bin", filepath.Join(f.dir, "link"))
-	os.Mkdir(filepath.Join(f.dir, "was-empty"), 0o755)
+	must(t, os.Chmod(filepath.Join(f.dir, "keep/old.txt"), 0o755))
+	must(t, os.Symlink("bin", filepath.Join(f.dir, "link")))
+	must(t, os.Mkdir(filepath.Join(f.dir, "was-empty"), 0o755))
 	f.base()
 	before := f.scan().Hash()
 	change := func() {
@@ -216,7 +216,7 @@ func TestWholeFiles(t *testing.T) {
 			f.write("was-empty/b", "b")
 			f.write("empty", "x")
 			f.remove("link")
-			os.Symlink("empty", filepath.Join(f.dir, "link"))
+			must(t, os.Symlink("empty", filepath.Join(f.dir, "link")))
 		})
 	}
 	change()
@@ -315,7 +315,7 @@ func TestChangesOfEvents(t *testing.T) {
 	f := newFixture(t)
 	f.write("a", joinLines(numberedLines(20)))
 	f.write("b", "b\n")
-	os.Chmod(filepath.Join(f.dir, "b"), 0o755)
+	must(t, os.Chmod(filepath.Join(f.dir, "b"), 0o755))
 	f.base()
 	l := numberedLines(20)
 	l[1], l[10] = "x", "y"

@@ -118,7 +118,7 @@ func (s *Store) scanner(id domain.WorkspaceID) *scan.Scanner {
 	defer s.mu.Unlock()
 	sc := s.scanners[id]
 	if sc == nil {
-		sc = scan.New(s.blobs, filepath.Join(s.dir, "scan", string(id)+".idx"), s.limits, s.now)
+		sc = scan.New(s.blobs, filepath.Join(s.dir, "scan", string(id)+".idx"), s.limits, time.Now) // the clock that stamps files, whatever Config.Now says
 		s.scanners[id] = sc
 	}
 	return sc

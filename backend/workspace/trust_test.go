@@ -27,7 +27,7 @@ func TestTrustIsBoundToContent(t *testing.T) {
 	f.write(".worksite/settings.json", "{}")
 	f.write(".worksite/skills/x/SKILL.md", "skill")
 	f.write("sub/AGENTS.md", "not at the top")
-	os.Symlink("/etc/passwd", filepath.Join(f.dir, "GEMINI.md"))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(f.dir, "GEMINI.md")))
 	list, err := f.Gated(ctx, f.ws.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func (s *Store) Watch(ctx context.Context, id domain.WorkspaceID) (<-chan Notice
 	}
 	select {
 	case <-s.done:
-		h.Close()
+		_ = h.Close()
 		return nil, domain.Errorf(domain.CodeUnavailable, "the app is closing")
 	default:
 	}
@@ -60,7 +60,7 @@ func (s *Store) Watch(ctx context.Context, id domain.WorkspaceID) (<-chan Notice
 	}
 	s.watchers.Go(func() {
 		defer close(w.out)
-		defer h.Close()
+		defer func() { _ = h.Close() }()
 		w.run(ctx)
 	})
 	return w.out, nil
@@ -91,7 +91,7 @@ type mark struct {
 func (w *watch) run(ctx context.Context) {
 	defer func() {
 		if w.fs != nil {
-			w.fs.Close()
+			_ = w.fs.Close()
 		}
 	}()
 	tick := time.NewTicker(w.poll)
@@ -240,7 +240,7 @@ func reason(err error) string {
 // degrade goes over to polling.
 func (w *watch) degrade(ctx context.Context, why string) {
 	if w.fs != nil {
-		w.fs.Close()
+		_ = w.fs.Close()
 		w.fs = nil
 	}
 	w.pending.Degraded = why + "; changes are noticed every " + w.poll.String()

@@ -53,7 +53,7 @@ func TestWatch(t *testing.T) {
 	f.write("new/deep/c.txt", "c")
 	more, _ = expect(t, ch, "new/deep/c.txt")
 	told = append(told, more...)
-	os.Rename(filepath.Join(f.dir, "new"), filepath.Join(f.dir, "other"))
+	must(t, os.Rename(filepath.Join(f.dir, "new"), filepath.Join(f.dir, "other")))
 	f.write("other/deep/d.txt", "d")
 	more, _ = expect(t, ch, "other/deep/d.txt")
 	told = append(told, more...)

@@ -521,7 +521,9 @@ func TestPlantedGitFile(t *testing.T) {
 		t.Fatal("the other repository was changed")
 	}
 	link := folder(t)
-	os.Symlink(filepath.Join(victim, ".git"), filepath.Join(link, ".git"))
+	if err := os.Symlink(filepath.Join(victim, ".git"), filepath.Join(link, ".git")); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := g.Status(ctx, link); domain.CodeOf(err) != domain.CodeForbidden {
 		t.Fatalf("link: %v", err)
 	}

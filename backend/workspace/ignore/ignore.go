@@ -130,6 +130,7 @@ func (p *pattern) match(rel, name string, isDir bool) bool {
 		return false
 	}
 	switch p.kind {
+	case anyPath, exactPath:
 	case exactName:
 		return name == p.glob
 	case suffix:

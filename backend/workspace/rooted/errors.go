@@ -51,7 +51,7 @@ func Explain(op, rel string, err error) error {
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	var cause = err
+	cause := err
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		cause = pe.Err

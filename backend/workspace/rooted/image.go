@@ -95,7 +95,7 @@ func (r *Root) open(rel string) (*os.File, fs.FileInfo, error) {
 		err = notRegular(rel, fi.Mode())
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close() // only read
 		return nil, nil, Explain("read", rel, err)
 	}
 	return f, fi, nil

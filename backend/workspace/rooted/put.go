@@ -144,7 +144,7 @@ func writable(dir *os.Root, name, rel string, cur version) error {
 		return refuse()
 	}
 	if err == nil {
-		f.Close()
+		_ = f.Close() // nothing was written
 	}
 	return nil // other errors (a running program's text is busy) do not stop a replacement
 }
@@ -212,7 +212,7 @@ func create(dir *os.Root, tmp, name, rel string) error {
 			// No links here (FAT, some network shares): reserve the name, then move over it.
 			var f *os.File
 			if f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-				f.Close()
+				_ = f.Close() // empty
 				return dir.Rename(tmp, name)
 			}
 		}

@@ -109,7 +109,7 @@ func TestScanAndCompare(t *testing.T) {
 	f.write(t, ".git/HEAD", "ref")
 	f.write(t, "sub/.GIT/config", "x")
 	f.write(t, ".worksite-0123456789abcdef.tmp", "temp")
-	os.Symlink("a.txt", filepath.Join(f.dir, "link"))
+	must(t, os.Symlink("a.txt", filepath.Join(f.dir, "link")))
 	before := f.scan(t)
 	if got := paths(before); fmt.Sprint(got) != "[.gitignore a.txt dir/b.txt link]" {
 		t.Fatalf("paths: %v", got)
@@ -126,7 +126,7 @@ func TestScanAndCompare(t *testing.T) {
 	f.write(t, "new/c.txt", "c")
 	f.write(t, "dir/x.log", "more log")
 	os.Remove(filepath.Join(f.dir, "link"))
-	os.Chmod(filepath.Join(f.dir, "a.txt"), 0o755)
+	must(t, os.Chmod(filepath.Join(f.dir, "a.txt"), 0o755))
 	after := f.scan(t)
 	if got := describe(Compare(before, after)); got != "ma.txt ~dir/b.txt -link +new/c.txt" {
 		t.Fatalf("changes: %s", got)
@@ -193,7 +193,7 @@ func TestCache(t *testing.T) {
 	}
 	b, _ := os.ReadFile(f.index)
 	b[len(b)/2] ^= 1
-	os.WriteFile(f.index, b, 0o600)
+	must(t, os.WriteFile(f.index, b, 0o600))
 	again = New(f.blobs, f.index, Limits{}, f.now)
 	if tree, err = again.Scan(ctx, f.root); err != nil || tree.Hash() != first.Hash() {
 		t.Fatalf("damaged cache: %v", err)
@@ -317,10 +317,10 @@ func TestOddFiles(t *testing.T) {
 	if err := exec.Command("mkfifo", filepath.Join(f.dir, "pipe")).Run(); err != nil {
 		t.Skip("no mkfifo")
 	}
-	os.WriteFile(filepath.Join(f.dir, "bad\xff"), []byte("x"), 0o600)
+	must(t, os.WriteFile(filepath.Join(f.dir, "bad\xff"), []byte("x"), 0o600))
 	f.write(t, "café/ü %41.txt", "x")
-	os.Symlink("loop", filepath.Join(f.dir, "loop"))
-	os.Symlink("/etc", filepath.Join(f.dir, "etc"))
+	must(t, os.Symlink("loop", filepath.Join(f.dir, "loop")))
+	must(t, os.Symlink("/etc", filepath.Join(f.dir, "etc")))
 	deep := strings.Repeat("d/", 400)
 	f.write(t, deep+"f", "deep")
 	got := paths(f.scan(t))
@@ -413,6 +413,7 @@ func TestIsGit(t *testing.T) {
 }
 
 func many(b testing.TB, f *fixture, n int) {
+	b.Helper()
 	for i := range n {
 		f.write(b, fmt.Sprintf("p%03d/q%02d/file_%d.go", i/200, i/20%10, i), fmt.Sprintf("package p%d\n\nfunc f%d() {}\n", i, i))
 	}
@@ -425,5 +426,12 @@ func BenchmarkScanUnchanged1000(b *testing.B) {
 	f.scan(b)
 	for b.Loop() {
 		f.scan(b)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -91,7 +91,7 @@ func list(root *os.Root, dir string, m *ignore.Matcher, withIgnored bool, temp f
 		return nil, nil, err
 	}
 	entries, err := f.ReadDir(-1)
-	f.Close()
+	_ = f.Close() // only read
 	if err != nil && len(entries) == 0 {
 		return nil, nil, err
 	}
