@@ -47,7 +47,7 @@ func run(ctx context.Context, paths []string) (err error) {
 	defer func() { err = errors.Join(err, claim.Release()) }()
 	win := app.Config{DataDir: home, Instance: claim, Icon: icon, Log: slog.Default()}
 
-	svc, err := service.Open(ctx, service.Config{DataDir: home, Version: config.Version, Log: slog.Default()})
+	svc, err := service.Open(ctx, service.Config{DataDir: home, Version: config.Version, Log: slog.Default(), Stays: true})
 	if err != nil { // no terminal may be in sight: say it in the window too
 		win.Handler = app.Trouble(err)
 		return errors.Join(err, app.Run(ctx, win))

@@ -68,7 +68,7 @@ type Span struct {
 // Lease is the exclusive, time-limited right to run a session.
 type Lease struct {
 	Session    SessionID `json:"session"`
-	Holder     string    `json:"holder"` // cell, process and start, see sessions.Holder
+	Holder     string    `json:"holder"` // the cell and a name of the process
 	Generation int64     `json:"generation"`
 	ExpiresAt  time.Time `json:"expiresAt"`
 }

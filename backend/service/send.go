@@ -32,7 +32,7 @@ func (s *Service) Send(ctx context.Context, id domain.SessionID, m NewMessage) (
 		}
 		if r := v.Run; r != nil && !ended(r.State) {
 			receipt, err := s.queue(ctx, v, message, m)
-			if domain.CodeOf(err) == domain.CodeConflict {
+			if c := domain.CodeOf(err); c == domain.CodeConflict || c == domain.CodeFinished {
 				continue // the run ended meanwhile
 			}
 			return receipt, err
