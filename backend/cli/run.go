@@ -25,6 +25,17 @@ type runCmd struct {
 	Task      string           `arg:"" help:"What to do."`
 }
 
+// config makes the given address the provider's own, so that the key of the
+// environment goes there and nowhere else.
+func (c *runCmd) config(cfg *service.Config) {
+	switch provider, _, _ := strings.Cut(c.Model, ":"); provider {
+	case "openai":
+		cfg.OpenAIURL = c.BaseURL
+	case "ollama":
+		cfg.OllamaURL = c.BaseURL
+	}
+}
+
 func (c *runCmd) Run(a *app) error {
 	msg := service.NewMessage{Text: c.Task}
 	if c.Budget != "" {

@@ -52,13 +52,26 @@ func (t toolbox) Execute(ctx context.Context, name string, p *domain.PreparedCal
 	if errors.As(err, &unknown) {
 		return res, &domain.UnknownEffect{Known: unknown.Known, Err: err}
 	}
-	if files := res.Output.Files; len(files) > 0 {
-		if rerr := t.svc.workspaces.RecordImages(context.WithoutCancel(ctx), p.Call.Session, files); rerr != nil {
-			t.svc.log.Warn("remember what the session wrote", "session", p.Call.Session, "error", rerr)
-		}
-		t.svc.hub.Notify("changes:" + string(p.Call.Session))
-	}
+	t.wrote(ctx, p.Call.Session, res.Output.Files)
 	return res, err
+}
+
+// Recovered implements harness.Hands.
+func (t toolbox) Recovered(ctx context.Context, name string, call domain.HandCall, effect domain.Effect, evidence string) (domain.HandResult, error) {
+	res, err := t.Registry.Recovered(ctx, name, call, effect, evidence)
+	t.wrote(ctx, call.Session, res.Output.Files)
+	return res, err
+}
+
+// wrote tells the workspace which states of files are the session's own.
+func (t toolbox) wrote(ctx context.Context, id domain.SessionID, files []domain.FileImage) {
+	if len(files) == 0 {
+		return
+	}
+	if err := t.svc.workspaces.RecordImages(context.WithoutCancel(ctx), id, files); err != nil {
+		t.svc.log.Warn("remember what the session wrote", "session", id, "error", err)
+	}
+	t.svc.hub.Notify("changes:" + string(id))
 }
 
 // replaySeen rebuilds, once per session and process, which files the session has

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"worksite/backend/domain"
 	"worksite/backend/workspace"
@@ -73,9 +74,15 @@ func (s *Service) settle(ctx context.Context, v projection.Session, ws *openWork
 	if err != nil {
 		return err
 	}
+	var changes []workspace.Change
+	var newest time.Time
 	for _, e := range slices.Backward(events) {
+		if !newest.IsZero() && !e.CreatedAt.Equal(newest) {
+			break // the events of one answer were appended together
+		}
 		switch e.Kind {
 		case domain.HunkAccepted{}.Kind(), domain.HunkRejected{}.Kind(), domain.WorkspaceRestored{}.Kind():
+			newest = e.CreatedAt
 		default:
 			continue
 		}
@@ -83,17 +90,18 @@ func (s *Service) settle(ctx context.Context, v projection.Session, ws *openWork
 		if err != nil {
 			return err
 		}
-		changes := workspace.ChangesOf(v.ID, payload)
-		changes = slices.DeleteFunc(changes, func(c workspace.Change) bool {
+		for _, c := range workspace.ChangesOf(v.ID, payload) {
 			info, err := os.Lstat(filepath.Join(ws.Root(), filepath.FromSlash(c.Path)))
-			return c.Kind != workspace.ChangeAccept && err == nil && info.ModTime().After(e.CreatedAt)
-		})
-		if err := s.workspaces.Apply(ctx, ws.Handle, changes...); err != nil && domain.CodeOf(err) != domain.CodeConflict {
-			return err
+			if c.Kind == workspace.ChangeAccept || err != nil || info.ModTime().Before(e.CreatedAt) {
+				changes = append(changes, c)
+			}
 		}
-		return nil
 	}
-	return nil
+	err = s.workspaces.Apply(ctx, ws.Handle, changes...)
+	if domain.CodeOf(err) == domain.CodeConflict {
+		return nil // the file is the person's by now
+	}
+	return err
 }
 
 // Changes compares the session's review base with the workspace as it is now.
@@ -133,7 +141,13 @@ func (s *Service) changes(ctx context.Context, r reviewed) (ChangesView, error) 
 
 // proposedMessage is a commit message to start from.
 func proposedMessage(title string, files []FileChange) string {
-	title = strings.TrimRight(strings.TrimSpace(title), ".…")
+	if cut, ok := strings.CutSuffix(title, "…"); ok { // a title that was cut: end it where a clause ends
+		title = cut
+		if i := strings.LastIndex(title, ", "); i > 0 {
+			title = title[:i]
+		}
+	}
+	title = strings.TrimRight(strings.TrimSpace(title), ".,;: ")
 	if title == "" && len(files) > 0 {
 		title = "Change " + files[0].Path
 	}
@@ -143,46 +157,51 @@ func proposedMessage(title string, files []FileChange) string {
 // Accept moves the review base forward by the named hunks: the changes stay in
 // the files and are no longer open. The ledger has it first.
 func (s *Service) Accept(ctx context.Context, id domain.SessionID, req ReviewRequest) (ReviewAnswer, error) {
-	return s.review(ctx, id, req, s.workspaces.PlanAccept)
+	return s.review(ctx, id, req, s.workspaces.PlanAccept, s.workspaces.PlanAcceptAll)
 }
 
-// Reject takes the named hunks out of the files.
+// Reject takes the named hunks out of the files. Rejecting everything leaves alone
+// what the person changed since, and says so.
 func (s *Service) Reject(ctx context.Context, id domain.SessionID, req ReviewRequest) (ReviewAnswer, error) {
-	return s.review(ctx, id, req, s.workspaces.PlanReject)
+	return s.review(ctx, id, req, s.workspaces.PlanReject, s.workspaces.PlanRejectAll)
 }
+
+type planAllFunc func(ctx context.Context, session domain.SessionID, h *workspace.Handle) (workspace.Plan, error)
 
 type planFunc func(ctx context.Context, session domain.SessionID, h *workspace.Handle, path string, hunks []string, post domain.Hash) (workspace.Change, error)
 
-func (s *Service) review(ctx context.Context, id domain.SessionID, req ReviewRequest, plan planFunc) (ReviewAnswer, error) {
+func (s *Service) review(ctx context.Context, id domain.SessionID, req ReviewRequest, plan planFunc, planAll planAllFunc) (ReviewAnswer, error) {
 	r, err := s.reviewed(ctx, id)
 	if err != nil {
 		return ReviewAnswer{}, err
 	}
 	var out ReviewAnswer
-	one := func(path string, hunks []string, post domain.Hash) error {
-		change, err := plan(ctx, id, r.ws.Handle, path, hunks, post)
-		if err != nil {
-			return err
-		}
-		_, err = s.ledger.Append(ctx, domain.AppendRequest{Session: id, Drafts: []domain.Draft{{Payload: change.Payload(by)}}})
-		if err != nil {
-			return err
-		}
-		return s.workspaces.Apply(context.WithoutCancel(ctx), r.ws.Handle, change)
-	}
-	if req.Path != "" {
-		if err := one(req.Path, req.Hunks, req.Post); err != nil {
-			return ReviewAnswer{}, err
-		}
+	var todo workspace.Plan
+	if req.Path == "" {
+		todo, err = planAll(ctx, id, r.ws.Handle)
 	} else {
-		c, err := s.workspaces.Changes(ctx, id, r.ws.Handle)
-		if err != nil {
+		todo.Changes = make([]workspace.Change, 1)
+		todo.Changes[0], err = plan(ctx, id, r.ws.Handle, req.Path, req.Hunks, req.Post)
+	}
+	if err != nil {
+		return ReviewAnswer{}, err
+	}
+	for _, c := range todo.Conflicts {
+		out.Skipped = append(out.Skipped, c.Path+": "+c.Reason)
+	}
+	var drafts []domain.Draft
+	for _, c := range todo.Changes {
+		drafts = append(drafts, domain.Draft{Payload: c.Payload(by)})
+	}
+	if len(drafts) > 0 {
+		if _, err := s.ledger.Append(ctx, domain.AppendRequest{Session: id, Drafts: drafts}); err != nil {
 			return ReviewAnswer{}, err
 		}
-		for _, f := range c.Files {
-			if err := one(f.Path, nil, f.Post); err != nil {
-				out.Skipped = append(out.Skipped, fmt.Sprintf("%s: %v", f.Path, err))
+		if err := s.workspaces.Apply(context.WithoutCancel(ctx), r.ws.Handle, todo.Changes...); err != nil {
+			if req.Path != "" {
+				return ReviewAnswer{}, err
 			}
+			out.Skipped = append(out.Skipped, err.Error())
 		}
 	}
 	if out.Changes, err = s.changes(ctx, r); err != nil {

@@ -135,6 +135,9 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 				s.log.Info("removed placeholders that a crash had left", "paths", left)
 			}
 			s.recoverRuns()
+			if _, err := s.workspaces.GC(s.ctx); err != nil && s.ctx.Err() == nil {
+				s.log.Warn("collect unused pre-images", "error", err)
+			}
 		})
 	}
 	return s, nil

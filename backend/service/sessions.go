@@ -190,6 +190,10 @@ func (s *Service) DeleteSession(ctx context.Context, id domain.SessionID) error 
 		return err
 	}
 	s.harness.Forget(id)
+	s.seen.Forget(id)
+	if err := s.workspaces.ForgetSession(ctx, id); err != nil {
+		return err
+	}
 	s.hub.Notify("session:" + string(id))
 	return nil
 }

@@ -49,12 +49,15 @@ var layers = []layer{
 	{"backend/server", false, []string{"backend/service", "backend/domain"}, face},
 	{"backend/cli", true, []string{"backend/service", "backend/server", "backend/domain"}, face + "; the command line starts the server"},
 	{"app", false, []string{"backend/service", "backend/domain", "backend/filelock"}, face},
-	{"backend/cmd/worksite", false, []string{"backend/cli", "frontend"}, "it joins the command line and the page"},
+	{"backend/cmd/worksite", false, []string{"backend/cli", "backend/config", "frontend"}, "it joins the command line and the page"},
 	{".", false, []string{"app", "backend/config", "backend/domain", "backend/server", "backend/service", "frontend"}, "it joins the window and the page"},
 
 	{"backend/internal/archtest", false, nil, tool},
 	{"backend/internal/conformance", false, nil, tool},
 	{"backend/internal/tsgen", false, nil, tool},
+	{"backend/internal/bench", false, []string{"backend/domain", "backend/model/modeltest", "backend/process", "backend/server", "backend/service", "sessions"}, tool + "; it measures all of it from outside"},
+	{"backend/internal/seed", false, []string{"backend/domain", "backend/model/modeltest", "backend/service", "backend/workspace", "sessions"}, tool + "; it writes data for tests of the page"},
+	{"e2e", true, nil, "end-to-end tests have no code of their own outside tests"},
 }
 
 // confined says which packages alone may import a module or package from outside.
@@ -72,7 +75,7 @@ var confinements = []confined{
 	{"github.com/ollama/ollama/", []string{"backend/model"}, "only its provider knows the wire"},
 	{"github.com/openai/openai-go/", []string{"backend/model"}, "only its provider knows the wire"},
 	{"github.com/alecthomas/kong", []string{"backend/cli"}, "only the command line parses flags"},
-	{"net/http", []string{"app", "backend/server", "backend/cli", "backend/model", "frontend", "backend/hands/read"}, "the network is for faces and model providers; read asks it for a media type only"},
+	{"net/http", []string{"app", "backend/server", "backend/cli", "backend/model", "frontend", "backend/hands/read", "backend/internal/bench"}, "the network is for faces and model providers; read asks it for a media type only, and the bench plays a page"},
 	{"testing", nil, "rule 8: test code stays in tests"},
 }
 
