@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
 }
 
+// R25, R63, R68, R73, R117, R119, R120: the contract of every ledger, kept by SQLite.
 func TestStoreKeepsTheContract(t *testing.T) {
 	sessionstest.Suite(t, func(t *testing.T, now func() time.Time) sessionstest.Ledger {
 		t.Helper()

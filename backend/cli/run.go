@@ -55,11 +55,11 @@ func (c *runCmd) Run(a *app) error {
 	}
 	id := c.Session
 	if id == "" {
-		ws, err := a.svc.AddWorkspace(a.ctx, c.Workspace)
+		ws, err := a.svc.OpenFolder(a.ctx, c.Workspace)
 		if err != nil {
 			return err
 		}
-		s, err := a.svc.CreateSession(a.ctx, service.NewSession{Workspace: ws.ID, Mode: c.Mode, Model: ref})
+		s, err := a.svc.CreateSession(a.ctx, service.NewSession{Workspace: ws, Mode: c.Mode, Model: ref})
 		if err != nil {
 			return err
 		}

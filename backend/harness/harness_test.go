@@ -366,7 +366,7 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// R91, R124, R136: a context that grows is shortened visibly, never silently, and
+// R91, R124, R136, R153: a context that grows is shortened visibly, never silently, and
 // stays paired; the ledger only grows.
 func TestCompaction(t *testing.T) {
 	var answers []domain.ModelAnswer
@@ -395,7 +395,7 @@ func TestCompaction(t *testing.T) {
 	b.paired()
 }
 
-// R20, R118, R153: at any point another process takes over; the contexts stay
+// R20, R115, R118, R153: at any point another process with an empty harness takes over; the contexts stay
 // paired, nothing of class effect runs twice, and the run ends.
 func TestRandomInterruptions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -39,12 +39,12 @@ func begin(t *testing.T, svc *service.Service, mode domain.Mode, script modeltes
 	t.Helper()
 	server := modeltest.New(t, script)
 	dir := t.TempDir()
-	w, err := svc.AddWorkspace(t.Context(), dir)
+	w, err := svc.OpenFolder(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := svc.CreateSession(t.Context(), service.NewSession{
-		Workspace: w.ID, Mode: mode, Model: &domain.ModelRef{Provider: "openai", Name: "scripted", BaseURL: server.URL + "/v1"},
+		Workspace: w, Mode: mode, Model: &domain.ModelRef{Provider: "openai", Name: "scripted", BaseURL: server.URL + "/v1"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func state(s service.RunState) func(service.SessionView) bool {
 	return func(v service.SessionView) bool { return v.Run != nil && v.Run.State == s }
 }
 
-// R59, R60: the whole sample job through the service: fail, then pass, review,
+// R7, R44, R59, R60, R130: the whole sample job through the service: fail, then pass, review,
 // report; produced, validated and adopted are three facts.
 func TestSampleJob(t *testing.T) {
 	svc := open(t, t.TempDir())
@@ -300,7 +300,7 @@ func TestApprovalRace(t *testing.T) {
 	}
 }
 
-// R55, R58, R69: closing in the middle of a command leaves a run that says what
+// R54, R55, R58, R69: closing in the middle of a command leaves a run that says what
 // happened to it and can be continued; following never computes.
 func TestCloseAndContinue(t *testing.T) {
 	dir := t.TempDir()
@@ -396,6 +396,24 @@ func TestFolderGone(t *testing.T) {
 	events, err := svc.Events(t.Context(), s.ID, domain.Span{})
 	if err != nil || len(events) == 0 {
 		t.Fatalf("%d events, %v", len(events), err)
+	}
+}
+
+// R123: a run that only talks provisions nothing: no sandbox, no snapshot.
+func TestChatOnlyProvisionsNothing(t *testing.T) {
+	dir := t.TempDir()
+	svc := open(t, dir)
+	s, _, _ := begin(t, svc, domain.ModeAuto, modeltest.Script{Answers: []modeltest.Answer{{Text: "hello"}}})
+	send(t, svc, s.ID, "hello")
+	until(t, svc, s.ID, "the answer", state(service.RunDone))
+	for _, name := range []string{"sandbox", "scan/" + string(s.Workspace) + ".idx"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s was made for a run that only talks", name)
+		}
+	}
+	changes, err := svc.Changes(t.Context(), s.ID)
+	if err != nil || changes.Based {
+		t.Errorf("a snapshot was taken: %+v, %v", changes, err)
 	}
 }
 

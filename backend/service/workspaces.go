@@ -136,17 +136,27 @@ func (s *Service) git(ctx context.Context, id domain.WorkspaceID) *GitView {
 	return &GitView{Branch: st.Branch, Commit: st.Commit, Changed: st.Changed, Detached: st.Detached}
 }
 
-// AddWorkspace makes a folder a workspace, or finds the one it already is.
-func (s *Service) AddWorkspace(ctx context.Context, path string) (WorkspaceView, error) {
+// OpenFolder makes a folder a workspace, or finds the one it already is. It looks
+// at nothing else: no sandbox is tried and no Git is asked.
+func (s *Service) OpenFolder(ctx context.Context, path string) (domain.WorkspaceID, error) {
 	if path == "" {
-		return WorkspaceView{}, domain.Errorf(domain.CodeInvalid, "no folder was named")
+		return "", domain.Errorf(domain.CodeInvalid, "no folder was named")
 	}
 	w, err := s.workspaces.Add(ctx, path, domain.TaskCoding)
 	if err != nil {
-		return WorkspaceView{}, err
+		return "", err
 	}
 	s.hub.Notify("workspaces:")
-	return s.describe(ctx, w), s.started()
+	return w.ID, s.started()
+}
+
+// AddWorkspace is OpenFolder with what a list shows of the workspace.
+func (s *Service) AddWorkspace(ctx context.Context, path string) (WorkspaceView, error) {
+	id, err := s.OpenFolder(ctx, path)
+	if err != nil {
+		return WorkspaceView{}, err
+	}
+	return s.workspaceView(ctx, id)
 }
 
 // started remembers that the first-start page was answered.
