@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 	"worksite/sessions/internal/journal"
 )
 
@@ -29,8 +30,10 @@ func (s *Store) Acquire(ctx context.Context, session domain.SessionID, holder st
 	var lease domain.Lease
 	err = s.submit(ctx, "acquire lease", func(w *writer) (err error) {
 		lease, err = w.acquire(session, holder, ttl, old, dead)
+		failpoint.Reach(failpoint.LeaseBeforeAcquire)
 		return err
 	})
+	failpoint.Reach(failpoint.LeaseAfterAcquire)
 	return lease, err
 }
 
@@ -101,20 +104,25 @@ func (s *Store) Renew(ctx context.Context, l domain.Lease, ttl time.Duration) (d
 		if err == nil {
 			l.ExpiresAt = expires
 		}
+		failpoint.Reach(failpoint.LeaseBeforeRenew)
 		return err
 	})
+	failpoint.Reach(failpoint.LeaseAfterRenew)
 	return l, err
 }
 
 // Release gives l back; CodeStaleLease when it was not held any more.
 func (s *Store) Release(ctx context.Context, l domain.Lease) error {
-	return s.submit(ctx, "release lease", func(w *writer) error {
+	err := s.submit(ctx, "release lease", func(w *writer) error {
 		n, err := w.exec(qReleaseLease, string(l.Session), l.Generation, l.Holder)
 		if err == nil && n == 0 {
 			err = w.lost(l)
 		}
+		failpoint.Reach(failpoint.LeaseBeforeRelease)
 		return err
 	})
+	failpoint.Reach(failpoint.LeaseAfterRelease)
+	return err
 }
 
 // lost says who has the lease now.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"worksite/backend/failpoint"
 )
 
 const (
@@ -101,9 +103,11 @@ func storeCheckpoint(dir, note string) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.HeadBeforePublish)
 	if err := os.Rename(tmp, filepath.Join(dir, headsFile)); err != nil {
 		return errors.Join(err, os.Remove(tmp))
 	}
+	failpoint.Reach(failpoint.HeadAfterPublish)
 	return syncDir(dir)
 }
 

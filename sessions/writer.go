@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 	"worksite/sessions/internal/journal"
 )
 
@@ -193,7 +194,10 @@ func (w *writer) transact(ops []*op) (err error) {
 			return err
 		}
 	}
-	_, err = w.exec(qCommit)
+	failpoint.Reach(failpoint.LedgerBeforeCommit)
+	if _, err = w.exec(qCommit); err == nil {
+		failpoint.Reach(failpoint.LedgerAfterCommit)
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 )
 
 // Promotion says whose file becomes which artifact.
@@ -37,6 +38,7 @@ func (s *Store) Promote(ctx context.Context, p Promotion, r io.Reader) (domain.A
 		return domain.ArtifactRef{}, err
 	}
 	ref := domain.ArtifactRef{Name: p.Name, MediaType: MediaType(p.Name, sniff.buf), SHA256: hash, Size: size}
+	failpoint.Reach(failpoint.ArtifactBeforeRecord)
 	err = s.tx(ctx, func(tx *sql.Tx) error {
 		// Another process may have promoted for the same call meanwhile.
 		if done, ok, err := promotedBy(ctx, tx, p.Session, p.CallID); err != nil || ok {
@@ -56,6 +58,7 @@ func (s *Store) Promote(ctx context.Context, p Promotion, r io.Reader) (domain.A
 	if err != nil {
 		return domain.ArtifactRef{}, fmt.Errorf("promote artifact: %w", err)
 	}
+	failpoint.Reach(failpoint.ArtifactAfterRecord)
 	return ref, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 )
 
 // Grace is how long an unreferenced blob is spared by [Store.GC]: long enough
@@ -299,9 +300,11 @@ func (s *Store) place(it item) (dir string, err error) {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return dir, fmt.Errorf("put blob: %w", err)
 	}
+	failpoint.Reach(failpoint.BlobBeforeRename)
 	if err := os.Rename(it.tmp, path); err != nil {
 		return dir, fmt.Errorf("put blob: %w", err)
 	}
+	failpoint.Reach(failpoint.BlobAfterRename)
 	return dir, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 )
 
 // readyCall is a call whose `executing` is in the ledger, or about to be.
@@ -221,7 +222,9 @@ func (h *Harness) executeOne(ctx context.Context, st *state, r readyCall) []doma
 		}}}
 	}
 	begun := h.Now()
+	failpoint.Reach(failpoint.HandBeforeEffect)
 	result, err := h.Hands.Execute(ctx, r.call.name, r.prepared, func(chunk []byte) { h.Live.Output(st.session, r.call.id, chunk) })
+	failpoint.Reach(failpoint.HandAfterEffect)
 	took := h.Now().Sub(begun).Milliseconds()
 	var drafts []domain.Draft
 	for _, p := range result.Drafts {

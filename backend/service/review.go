@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 	"worksite/backend/workspace"
 	"worksite/sessions/projection"
 )
@@ -197,7 +198,10 @@ func (s *Service) review(ctx context.Context, id domain.SessionID, req ReviewReq
 		if _, err := s.ledger.Append(ctx, domain.AppendRequest{Session: id, Drafts: drafts}); err != nil {
 			return ReviewAnswer{}, err
 		}
-		if err := s.workspaces.Apply(context.WithoutCancel(ctx), r.ws.Handle, todo.Changes...); err != nil {
+		failpoint.Reach(failpoint.ReviewRecorded)
+		err := s.workspaces.Apply(context.WithoutCancel(ctx), r.ws.Handle, todo.Changes...)
+		failpoint.Reach(failpoint.ReviewApplied)
+		if err != nil {
 			if req.Path != "" {
 				return ReviewAnswer{}, err
 			}
@@ -247,11 +251,13 @@ func (s *Service) Restore(ctx context.Context, id domain.SessionID, req RestoreR
 			return RestoreAnswer{}, err
 		}
 		out.Event = events[0].ID
+		failpoint.Reach(failpoint.RestoreRecorded)
 		for _, c := range plan.Changes {
 			if err := s.workspaces.Apply(context.WithoutCancel(ctx), r.ws.Handle, c); err != nil {
 				out.Skipped = append(out.Skipped, fmt.Sprintf("%s: %v", c.Path, err))
 				out.Restored = slices.DeleteFunc(out.Restored, func(p string) bool { return p == c.Path })
 			}
+			failpoint.Reach(failpoint.RestoreApplied)
 		}
 	}
 	if out.Changes, err = s.changes(ctx, r); err != nil {

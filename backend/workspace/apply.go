@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 	"worksite/backend/workspace/rooted"
 )
 
@@ -41,6 +42,7 @@ func (s *Store) Apply(ctx context.Context, h *Handle, changes ...Change) error {
 			failed = errors.Join(failed, err)
 			continue
 		}
+		failpoint.Reach(failpoint.ReviewPut)
 		if err := s.applied(ctx, c); err != nil {
 			return errors.Join(failed, err)
 		}

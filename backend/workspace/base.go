@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 	"worksite/backend/workspace/rooted"
 	"worksite/backend/workspace/scan"
 )
@@ -58,6 +59,7 @@ func (s *Store) Base(ctx context.Context, session domain.SessionID, h *Handle) (
 	based = domain.WorkspaceBased{
 		V: 1, Snapshot: domain.NewID("snap_"), TreeHash: t.Hash(), Files: sum.Files, Bytes: sum.Bytes, Skipped: sum.Skipped, Git: s.gitHead(h.Root()),
 	}
+	failpoint.Reach(failpoint.BaseBeforeRecord)
 	err = s.db.write(ctx, func(tx *sql.Tx) error {
 		var other string
 		err := tx.QueryRowContext(ctx, "SELECT snapshot FROM session_base WHERE session = ?", session).Scan(&other)
@@ -81,6 +83,7 @@ func (s *Store) Base(ctx context.Context, session domain.SessionID, h *Handle) (
 	if err != nil {
 		return based, false, fmt.Errorf("keep snapshot: %w", err)
 	}
+	failpoint.Reach(failpoint.BaseAfterRecord)
 	return based, true, nil
 }
 
@@ -120,7 +123,9 @@ func (s *Store) gitHead(path string) string {
 // RecordImages remembers files that the session wrote or changed, in order, after
 // each call. What is not in it counts as the person's own.
 func (s *Store) RecordImages(ctx context.Context, session domain.SessionID, files []domain.FileImage) error {
-	return s.record(ctx, session, files, "session")
+	err := s.record(ctx, session, files, "session")
+	failpoint.Reach(failpoint.ImagesRecorded)
+	return err
 }
 
 func (s *Store) record(ctx context.Context, session domain.SessionID, files []domain.FileImage, origin string) error {

@@ -21,7 +21,7 @@ const (
 
 // beneath is everything that the service may join.
 var beneath = []string{
-	"backend/artifact", "backend/blob", "backend/capability", "backend/config", "backend/domain", "backend/filelock",
+	"backend/artifact", "backend/blob", "backend/capability", "backend/config", "backend/domain", "backend/failpoint", "backend/filelock",
 	"backend/hands", "backend/harness", "backend/model", "backend/policy", "backend/process", "backend/sandbox", "backend/stream",
 	"backend/workspace", "sessions",
 }
@@ -29,21 +29,22 @@ var beneath = []string{
 var layers = []layer{
 	{"backend/domain", false, nil, ground},
 	{"backend/filelock", false, nil, ground},
+	{"backend/failpoint", false, nil, ground + "; it is empty in the product"},
 	{"frontend", false, nil, "the built page is served by the standard library"},
 
 	{"backend/process", false, []string{"backend/domain"}, leaf},
-	{"backend/blob", false, []string{"backend/domain", "backend/filelock"}, leaf},
+	{"backend/blob", false, []string{"backend/domain", "backend/failpoint", "backend/filelock"}, leaf},
 	{"backend/config", false, []string{"backend/domain"}, leaf},
 	{"backend/capability", false, []string{"backend/domain"}, leaf},
 	{"backend/model", true, []string{"backend/domain"}, leaf},
 	{"backend/policy", false, []string{"backend/domain"}, leaf},
-	{"backend/artifact", true, []string{"backend/domain", "backend/blob", "backend/filelock"}, leaf + "; bytes live in the blob store"},
-	{"backend/sandbox", true, []string{"backend/domain", "backend/process"}, leaf + "; it starts processes"},
-	{"backend/workspace", true, []string{"backend/domain", "backend/blob", "backend/filelock", "backend/process"}, leaf + "; it keeps pre-images and asks Git"},
+	{"backend/artifact", true, []string{"backend/domain", "backend/failpoint", "backend/blob", "backend/filelock"}, leaf + "; bytes live in the blob store"},
+	{"backend/sandbox", true, []string{"backend/domain", "backend/failpoint", "backend/process"}, leaf + "; it starts processes"},
+	{"backend/workspace", true, []string{"backend/domain", "backend/failpoint", "backend/blob", "backend/filelock", "backend/process"}, leaf + "; it keeps pre-images and asks Git"},
 	{"backend/hands", true, []string{"backend/domain", "backend/capability", "backend/workspace/diff"}, "rule 3: diff is plain arithmetic over text; hands reach sandbox, workspace and artifacts through interfaces they declare"},
-	{"backend/harness", true, []string{"backend/domain"}, consumer},
+	{"backend/harness", true, []string{"backend/domain", "backend/failpoint"}, consumer},
 	{"backend/stream", false, []string{"backend/domain"}, "rule 5: history comes through an interface of its own"},
-	{"sessions", true, []string{"backend/domain", "backend/filelock"}, storage},
+	{"sessions", true, []string{"backend/domain", "backend/failpoint", "backend/filelock"}, storage},
 
 	{"backend/service", true, beneath, joins},
 	{"backend/server", false, []string{"backend/service", "backend/domain"}, face},

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 	"worksite/backend/process"
 	"worksite/backend/sandbox"
 )
@@ -91,11 +92,13 @@ func (l *Local) launch(ctx context.Context, bwrap string, host Host, s sandbox.S
 	}
 	defer ch.close()
 	out := newSpill(c)
+	failpoint.Reach(failpoint.SandboxBeforeStart)
 	r, err := process.Run(ctx, process.Spec{
 		Argv: plan.Argv(bwrap, dir, c.Argv), Dir: "/", Env: nil, ExtraFiles: ch.inside, Timeout: c.Timeout,
 		Head: c.Head, Tail: c.Tail, Spill: out, SpillMax: c.SpillMax, OnOutput: c.OnOutput, Stdin: c.Stdin,
 		Contained: true, Stop: ch.ask, Kill: ch.cut,
 	})
+	failpoint.Reach(failpoint.SandboxAfterEnd)
 	rep := ch.report()
 	spill, spillErr := out.close(err == nil)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"worksite/backend/failpoint"
 	"worksite/backend/process"
 	"worksite/backend/sandbox"
 )
@@ -37,10 +38,12 @@ func (l *Local) unsandboxed(ctx context.Context, s sandbox.Spec, c sandbox.Comma
 		}
 	}
 	out := newSpill(c)
+	failpoint.Reach(failpoint.SandboxBeforeStart)
 	r, err := process.Run(ctx, process.Spec{
 		Argv: c.Argv, Dir: dir, Env: pairs(env), Timeout: c.Timeout,
 		Head: c.Head, Tail: c.Tail, Spill: out, SpillMax: c.SpillMax, OnOutput: c.OnOutput, Stdin: c.Stdin,
 	})
+	failpoint.Reach(failpoint.SandboxAfterEnd)
 	spill, closeErr := out.close(err == nil)
 	if err != nil {
 		return sandbox.Result{}, err

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"worksite/backend/domain"
+	"worksite/backend/failpoint"
 )
 
 const (
@@ -88,6 +89,7 @@ func (r *Root) Put(ctx context.Context, rel string, p Put) (pre, post Image, err
 	if err := keep(ctx, dir, name, cur, p.Keep); err != nil {
 		return pre, post, err
 	}
+	failpoint.Reach(failpoint.PreimageKept)
 	tmp := tempName()
 	defer func() { _ = dir.Remove(tmp) }() // gone already when all went well
 	fresh, err := p.stage(dir, tmp, cur)
@@ -100,6 +102,7 @@ func (r *Root) Put(ctx context.Context, rel string, p Put) (pre, post Image, err
 	if err := ctx.Err(); err != nil {
 		return pre, post, err
 	}
+	failpoint.Reach(failpoint.FileBeforeRename)
 	if cur.info == nil {
 		err = create(dir, tmp, name, rel)
 	} else {
@@ -108,6 +111,7 @@ func (r *Root) Put(ctx context.Context, rel string, p Put) (pre, post Image, err
 	if err != nil {
 		return pre, post, err
 	}
+	failpoint.Reach(failpoint.FileAfterRename)
 	return pre, post, syncRoot(dir)
 }
 
@@ -310,9 +314,11 @@ func (r *Root) Remove(ctx context.Context, rel string, expect domain.Hash, keepF
 		}
 		return pre, err
 	}
+	failpoint.Reach(failpoint.FileBeforeRemove)
 	if err := dir.Remove(tmp); err != nil {
 		return pre, err
 	}
+	failpoint.Reach(failpoint.FileAfterRemove)
 	if err := syncRoot(dir); err != nil {
 		return pre, err
 	}
