@@ -45,7 +45,7 @@ func (n node) String() string { return fmt.Sprintf("%s %q", n.Role, n.Name) }
 func openDesktop(t *testing.T) *desktop {
 	t.Helper()
 	d := &desktop{screen: newScreen(t)}
-	dir, err := os.MkdirTemp("", "ws") // a socket of it has to fit into 100 bytes
+	dir, err := os.MkdirTemp("", "ws") //nolint:usetesting // the path of a socket in it has to stay short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,15 +140,6 @@ func (d *desktop) find(role, pattern string) node {
 	return got
 }
 
-// has reports whether such an element is there now.
-func (d *desktop) has(role, pattern string) bool {
-	d.t.Helper()
-	re := regexp.MustCompile(pattern)
-	return slices.ContainsFunc(d.nodes(), func(n node) bool {
-		return (role == "" || n.Role == role) && (re.MatchString(n.Name) || re.MatchString(n.Text)) && n.is("showing")
-	})
-}
-
 // press clicks an element with the mouse, once it stands still.
 func (d *desktop) press(role, pattern string) {
 	d.t.Helper()
@@ -199,13 +190,14 @@ func splitLines(s string) []string {
 type event struct {
 	Seq     int64
 	Kind    string
+	Hash    string
 	Payload json.RawMessage
 }
 
 func (d *desktop) events(session string) []event {
 	d.t.Helper()
 	var all []event
-	for _, line := range splitLines(d.worksite("events", session, "--after", "0", "--json")) {
+	for _, line := range splitLines(d.worksite("events", session)) {
 		var e event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			d.t.Fatalf("event %q: %v", line, err)

@@ -39,7 +39,7 @@ func TestSmoke(t *testing.T) {
 	// On the conversation a file becomes an attachment of the task.
 	csv := d.writeFile(oddName, "date,region\n2026-01-02,north\n")
 	d.dropOnConversation(csv)
-	d.find("", oddName)
+	d.find("push button", "^Remove "+oddName+"$") // it was copied
 	d.picture("dropped-file")
 	d.say("Look at this file.")
 	session := d.session()
@@ -84,7 +84,10 @@ func (d *desktop) say(text string) {
 // workspace is one line of `worksite workspace list --json`.
 type workspace struct{ ID, Name, Path string }
 
-func workspaces(t *testing.T, out string) []workspace { return decodeList[workspace](t, out) }
+func workspaces(t *testing.T, out string) []workspace {
+	t.Helper()
+	return decodeList[workspace](t, out)
+}
 
 // decodeList reads a listing: one array, or one object a line.
 func decodeList[T any](t *testing.T, out string) []T {
