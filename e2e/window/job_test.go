@@ -96,6 +96,7 @@ func TestJob(t *testing.T) {
 	// The report is saved through the native dialog.
 	d.press("page tab", "^Artifacts")
 	d.press("push button", `^report\.md.* v0`)
+	d.find("heading", "^A region field for the data-cleaning script$") // its preview
 	d.picture("artifact")
 	d.press("push button", "^Save")
 	d.windowID("Save as")
