@@ -43,18 +43,21 @@ test('who loses the race is told who answered', async ({ page, cell }) => {
   const card = approval(page).first();
   await expect(card).toBeVisible();
   // Between the press and its arrival, somebody else answers.
-  await page.route('**/api/approvals/*', async (route) => {
-    const [open] = await cell.api<{ request: { approvalId: string; digest: string } }[]>(
-      'GET',
-      '/api/approvals',
-    );
-    await cell.api('POST', `/api/approvals/${open?.request.approvalId}`, {
-      decision: 'deny',
-      digest: open?.request.digest,
-    });
-    await page.unroute('**/api/approvals/*');
-    await route.continue();
-  });
+  await page.route(
+    '**/api/approvals/*',
+    async (route) => {
+      const [open] = await cell.api<{ request: { approvalId: string; digest: string } }[]>(
+        'GET',
+        '/api/approvals',
+      );
+      await cell.api('POST', `/api/approvals/${open?.request.approvalId}`, {
+        decision: 'deny',
+        digest: open?.request.digest,
+      });
+      await route.continue();
+    },
+    { times: 1 },
+  );
   await card.getByRole('button', { name: 'Allow once' }).click();
   await expect(page.getByText(/already|answered|denied/i).first()).toBeVisible();
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { approval, expect, openSample, task, test } from './support/test';
+import { allowUntil, approval, expect, openSample, task, test } from './support/test';
 
 // The main job of DESIGN.md, by mouse: R4, R60, R138, R148, R160, R161.
 test('the whole sample job by mouse', async ({ page, cell }) => {
@@ -29,20 +29,8 @@ test('the whole sample job by mouse', async ({ page, cell }) => {
 
   const failed = page.getByRole('button', { name: /Ran.*unittest.*exit 1/ });
   const passed = page.getByRole('button', { name: /Ran.*unittest.*exit 0/ });
-  const done = page.getByText('Done', { exact: true });
-  while (!(await done.first().isVisible())) {
-    const allow = card.first().getByRole('button', { name: 'Allow once' });
-    await expect(allow.or(done.first()).first()).toBeVisible();
-    if (await allow.isVisible()) {
-      await allow.click();
-      await expect(allow)
-        .toBeHidden()
-        .catch(() => undefined); // the next one may stand there at once
-    }
-  }
-  await page.keyboard.press('Home');
-  await expect(page.getByText('The script now accepts a region field.')).toBeVisible();
-  await page.getByRole('region', { name: 'Conversation' }).first().hover();
+  await allowUntil(page, page.getByText('The script now accepts a region field.'));
+  await page.getByRole('region', { name: 'Conversation' }).hover();
   await page.mouse.wheel(0, -900);
   await expect(passed.first()).toBeVisible();
   await page.mouse.wheel(0, -1200);

@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -17,6 +17,10 @@ export class Cell {
 
   get url(): string {
     return `http://127.0.0.1:${this.port}/#token=${this.token}`;
+  }
+
+  constructor() {
+    writeFileSync(join(this.home, '.gitconfig'), '[user]\n\tname = A Person\n\temail = person@example.org\n');
   }
 
   /** Starts the server, on the same port as before when it ran already. */

@@ -62,7 +62,7 @@ export async function send(cell: Cell, session: string, text = task): Promise<vo
 
 export async function openSession(page: Page, cell: Cell, session: string): Promise<void> {
   await page.goto(cell.url);
-  await expect(page.getByRole('navigation')).toBeVisible();
+  await expect(page.getByRole('banner')).toBeVisible();
   await page.evaluate((id) => (location.hash = `#/session/${id}`), session);
   await expect(page.getByRole('textbox', { name: 'Message', exact: true })).toBeVisible();
 }
@@ -78,3 +78,19 @@ export async function expectAccessible(page: Page): Promise<void> {
 }
 
 export const approval = (page: Page) => page.getByRole('region', { name: /^Waits for you/ });
+
+/** Allows everything that asks until `end` is visible. */
+export async function allowUntil(page: Page, end: ReturnType<Page['getByText']>): Promise<void> {
+  for (;;) {
+    const card = page.locator('[data-approval]').first();
+    await expect(card.or(end).first()).toBeVisible({ timeout: 45_000 });
+    const id = await card.getAttribute('data-approval', { timeout: 100 }).catch(() => null);
+    if (id === null) {
+      if (await end.first().isVisible()) return;
+      continue;
+    }
+    const one = page.locator(`[data-approval="${id}"]`);
+    await one.getByRole('button', { name: 'Allow once' }).click();
+    await expect(one).toHaveCount(0);
+  }
+}

@@ -63,15 +63,15 @@ const modelStates: Record<ModelState | '', string> = {
   busy: 'Busy',
   exhausted: 'Recording has ended',
 };
-const verbs: Record<Family, { doing: string; did: string }> = {
-  read: { doing: 'Reading', did: 'Read' },
-  search: { doing: 'Searching', did: 'Searched' },
-  edit: { doing: 'Editing', did: 'Edited' },
-  write: { doing: 'Writing', did: 'Wrote' },
-  run: { doing: 'Running', did: 'Ran' },
-  plan: { doing: 'Planning', did: 'Updated the plan' },
-  artifact: { doing: 'Keeping', did: 'Kept artifact' },
-  other: { doing: 'Calling', did: 'Called' },
+const verbs: Record<Family, { doing: string; did: string; wanted: string }> = {
+  read: { doing: 'Reading', did: 'Read', wanted: 'Read' },
+  search: { doing: 'Searching', did: 'Searched', wanted: 'Search' },
+  edit: { doing: 'Editing', did: 'Edited', wanted: 'Edit' },
+  write: { doing: 'Writing', did: 'Wrote', wanted: 'Write' },
+  run: { doing: 'Running', did: 'Ran', wanted: 'Run' },
+  plan: { doing: 'Planning', did: 'Updated the plan', wanted: 'Update the plan' },
+  artifact: { doing: 'Keeping', did: 'Kept artifact', wanted: 'Keep artifact' },
+  other: { doing: 'Calling', did: 'Called', wanted: 'Call' },
 };
 
 /** English. Every text of the interface is here; a component holds none. */
@@ -346,7 +346,7 @@ export const en = {
     states: callStates,
     verbs,
     called: (name: string) => `Called ${name}`,
-    listed: { doing: 'Listing', did: 'Listed' },
+    listed: { doing: 'Listing', did: 'Listed', wanted: 'List' },
     looked: (n: number) => `Read and searched ${count(n)} times`,
     readFiles: (n: number) => `Read ${plural(n, 'file', 'files')}`,
     searched: (n: number) => `Searched ${count(n)} times`,

@@ -12,7 +12,8 @@ export function callWords(call: Call): { verb: string; object: string; result: s
   const family = familyOf(call.name);
   const active = call.state === 'executing' || call.state === 'requested' || call.state === 'waits';
   const words = call.name === 'ls' ? t.call.listed : t.call.verbs[family];
-  const verb = family === 'other' ? t.call.called(call.name) : active ? words.doing : words.did;
+  const form = active ? 'doing' : call.state === 'refused' || call.state === 'unknown' ? 'wanted' : 'did';
+  const verb = family === 'other' ? t.call.called(call.name) : words[form];
   return { verb, object: objectOf(call).split('\n')[0] ?? '', ...result(call) };
 }
 
