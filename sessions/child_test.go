@@ -25,7 +25,7 @@ const (
 // the test itself.
 func child() func() {
 	role, ok := map[string]func(context.Context, *sessions.Store, domain.SessionID) error{
-		"append": childAppend, "append-once": childAppendOnce, "lease": childLease,
+		"append": childAppend, "append-once": childAppendOnce, "lease": childLease, "powercut": childPowerCut,
 	}[os.Getenv(roleEnv)]
 	if !ok {
 		return nil
