@@ -210,10 +210,10 @@ func TestRulesRestrictOnly(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	// A rule that slipped through asks.
+	// A rule that cannot be used fails closed.
 	r := fine(bashCall("ls"), domain.ModeAuto)
 	r.Rules = []Rule{{Name: "x", Verdict: domain.VerdictAllow, Command: "ls"}}
-	if d := Decide(r); d.Verdict != domain.VerdictAsk {
+	if d := Decide(r); d.Verdict != domain.VerdictRefuse || last(d).Rule != "bad_rule" {
 		t.Errorf("%+v", last(d))
 	}
 	// What a rule asks for, an exact standing permission answers; what it forbids, nothing.

@@ -2,7 +2,9 @@ package stream_test
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -12,27 +14,37 @@ import (
 
 // ledger keeps History's contract over a slice.
 type ledger struct {
+	mu     sync.Mutex
 	events []domain.Event
 	wake   chan struct{}
 }
 
 func (l *ledger) ReadLedger(_ context.Context, after int64, limit int) ([]domain.Event, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	out := l.events[min(int(after), len(l.events)):]
-	return out[:min(limit, len(out))], nil
+	return slices.Clone(out[:min(limit, len(out))]), nil
 }
 
 func (l *ledger) Wait(ctx context.Context, after int64) error {
-	for int64(len(l.events)) <= after {
+	for {
+		l.mu.Lock()
+		n, wake := int64(len(l.events)), l.wake
+		l.mu.Unlock()
+		if n > after {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-l.wake:
+		case <-wake:
 		}
 	}
-	return nil
 }
 
 func (l *ledger) add(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for range n {
 		l.events = append(l.events, domain.Event{Pos: int64(len(l.events) + 1)})
 	}
