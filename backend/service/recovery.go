@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"worksite/backend/domain"
 	"worksite/backend/harness"
@@ -53,7 +54,7 @@ func (s *Service) survey(id domain.SessionID) harness.Survey {
 		return domain.Survival{
 			Conversation: domain.Finding{
 				Presence: domain.PresentYes,
-				Evidence: fmt.Sprintf("%d events are in the ledger, the last at %s.", v.LastSeq, v.UpdatedAt.Local().Format("15:04:05")),
+				Evidence: fmt.Sprintf("All %d events are in the ledger, the last at %s.", v.LastSeq, v.UpdatedAt.Local().Format("15:04:05")),
 			},
 			Files:     s.surveyFiles(ctx, v),
 			Processes: s.surveyProcesses(v),
@@ -73,11 +74,22 @@ func (s *Service) surveyFiles(ctx context.Context, v projection.Session) domain.
 	return domain.Finding{Presence: domain.PresentYes, Evidence: fmt.Sprintf("The folder %s is there and is the same one.", ws.Path)}
 }
 
-func (s *Service) surveyProcesses(v projection.Session) domain.Finding {
-	if len(v.Open) == 0 {
-		return domain.Finding{Presence: domain.PresentNo, Evidence: "No command was running."}
+// openCommands counts the open calls that had started a process.
+func openCommands(v projection.Session) int {
+	n := 0
+	for _, c := range v.Open {
+		if strings.Contains(c.Where, "sandbox") {
+			n++
+		}
 	}
-	if v.Consented {
+	return n
+}
+
+func (s *Service) surveyProcesses(v projection.Session) domain.Finding {
+	switch {
+	case openCommands(v) == 0:
+		return domain.Finding{Presence: domain.PresentNo, Evidence: "No command was running."}
+	case v.Consented:
 		return domain.Finding{
 			Presence: domain.PresentUnknown,
 			Evidence: "A command was running without a sandbox; it may have left processes.",
@@ -90,16 +102,21 @@ func (s *Service) surveyProcesses(v projection.Session) domain.Finding {
 }
 
 func surveyEffects(v projection.Session, unknown []domain.CallID) domain.Finding {
-	if n := len(unknown); n > 0 {
+	switch n := len(unknown); {
+	case n == 1:
 		return domain.Finding{
 			Presence: domain.PresentUnknown,
-			Evidence: fmt.Sprintf("%d call(s) had begun and have no result. Whether they took effect is not known; they are never run again by themselves.", n),
+			Evidence: "One call had begun and has no result. Whether it took effect is not known; it is never run again by itself.",
 		}
-	}
-	if len(v.Open) > 0 {
+	case n > 1:
+		return domain.Finding{
+			Presence: domain.PresentUnknown,
+			Evidence: fmt.Sprintf("%d calls had begun and have no result. Whether they took effect is not known; they are never run again by themselves.", n),
+		}
+	case len(v.Open) > 0:
 		return domain.Finding{
 			Presence: domain.PresentYes,
-			Evidence: "The call that was going on could be checked against the files, or only reads.",
+			Evidence: "A read or a change of a file was going on; the files themselves show whether it happened.",
 		}
 	}
 	return domain.Finding{Presence: domain.PresentYes, Evidence: "Every call that began has its result in the ledger."}
