@@ -51,15 +51,19 @@ func (s *Service) survey(id domain.SessionID) harness.Survey {
 			none := domain.Finding{Presence: domain.PresentUnknown, Evidence: err.Error()}
 			return domain.Survival{Conversation: none, Files: none, Processes: none, Effects: none}
 		}
-		return domain.Survival{
-			Conversation: domain.Finding{
-				Presence: domain.PresentYes,
-				Evidence: fmt.Sprintf("All %d events are in the ledger, the last at %s.", v.LastSeq, v.UpdatedAt.Local().Format("15:04:05")),
-			},
-			Files:     s.surveyFiles(ctx, v),
-			Processes: s.surveyProcesses(v),
-			Effects:   surveyEffects(v, unknown),
-		}
+		return s.findings(ctx, v, unknown)
+	}
+}
+
+func (s *Service) findings(ctx context.Context, v projection.Session, unknown []domain.CallID) domain.Survival {
+	return domain.Survival{
+		Conversation: domain.Finding{
+			Presence: domain.PresentYes,
+			Evidence: fmt.Sprintf("All %d events are in the ledger, the last at %s.", v.LastSeq, v.UpdatedAt.Local().Format("15:04:05")),
+		},
+		Files:     s.surveyFiles(ctx, v),
+		Processes: surveyProcesses(v),
+		Effects:   surveyEffects(v, unknown),
 	}
 }
 
@@ -85,7 +89,7 @@ func openCommands(v projection.Session) int {
 	return n
 }
 
-func (s *Service) surveyProcesses(v projection.Session) domain.Finding {
+func surveyProcesses(v projection.Session) domain.Finding {
 	switch {
 	case openCommands(v) == 0:
 		return domain.Finding{Presence: domain.PresentNo, Evidence: "No command was running."}

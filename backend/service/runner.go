@@ -151,6 +151,7 @@ func (r *runner) run(ctx context.Context, session domain.SessionID, resumed stri
 		}
 	}()
 	if crashed := previous.Holder != "" && previous.Holder != svc.holder.name; crashed {
+		svc.sweepSandbox()
 		if _, err := svc.harness.Wake(ctx, lease, "The process that ran it ended without closing it.", svc.survey(session)); err != nil {
 			return err
 		}

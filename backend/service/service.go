@@ -129,11 +129,9 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 		return nil, err
 	}
 	s.noteStart()
+	s.sweepSandbox()
 	if cfg.Stays {
 		s.wg.Go(func() {
-			if left := s.sandbox.Sweep(); len(left) > 0 {
-				s.log.Info("removed placeholders that a crash had left", "paths", left)
-			}
 			s.recoverRuns()
 			if _, err := s.workspaces.GC(s.ctx); err != nil && s.ctx.Err() == nil {
 				s.log.Warn("collect unused pre-images", "error", err)
@@ -141,6 +139,14 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 		})
 	}
 	return s, nil
+}
+
+// sweepSandbox removes the placeholders that a crash left in workspaces, before
+// anything looks at the files: they would be taken for the person's.
+func (s *Service) sweepSandbox() {
+	if left := s.sandbox.Sweep(); len(left) > 0 {
+		s.log.Info("removed placeholders that a crash had left", "paths", left)
+	}
 }
 
 // join wires the loop from the parts that are open.
