@@ -73,6 +73,12 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
+// alone is a command that may need nothing of the data folder; it then runs
+// without opening, or making, one.
+type alone interface {
+	runAlone(Env) (handled bool, err error)
+}
+
 // opener lets a command open the service with its own choices.
 type opener interface{ config(*service.Config) }
 
@@ -98,6 +104,11 @@ func Main(env Env) int {
 	if err != nil {
 		fmt.Fprintf(env.Stderr, "worksite: %v\nTry worksite --help.\n", err)
 		return ExitUsage
+	}
+	if c, ok := kctx.Selected().Target.Addr().Interface().(alone); ok {
+		if handled, err := c.runAlone(env); handled {
+			return report(env, err)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

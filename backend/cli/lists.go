@@ -122,27 +122,6 @@ func (c *sessionsSearchCmd) Run(a *app) error {
 	})
 }
 
-type sessionsExportCmd struct {
-	Session domain.SessionID `arg:""`
-	Output  string           `short:"o" help:"The file to write; it must not exist. Default: standard output."`
-}
-
-func (c *sessionsExportCmd) Run(a *app) error {
-	if c.Output == "" {
-		return a.svc.Export(a.ctx, c.Session, a.Stdout)
-	}
-	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("write the export: %w", err)
-	}
-	if err := a.svc.Export(a.ctx, c.Session, f); err != nil {
-		_ = f.Close()
-		_ = os.Remove(c.Output) // half an export must not look whole
-		return err
-	}
-	return f.Close()
-}
-
 type sessionsImportCmd struct {
 	File string `arg:"" type:"existingfile"`
 }
@@ -263,20 +242,4 @@ func (a *app) answer(id domain.ApprovalID, answer service.ApprovalAnswer, asJSON
 		return a.follow(r.Session, v.LastSeq, asJSON, true)
 	}
 	return domain.Errorf(domain.CodeNotFound, "there is no open approval %s", id).WithHint("`worksite approvals list` shows the open ones.")
-}
-
-type journalCmd struct {
-	Verify journalVerifyCmd `cmd:"" help:"Recompute chain, signatures and head."`
-}
-
-type journalVerifyCmd struct {
-	Session domain.SessionID `arg:"" optional:"" help:"One session; default all."`
-}
-
-func (c *journalVerifyCmd) Run(a *app) error {
-	text, err := a.svc.Verify(a.ctx, c.Session)
-	if text != "" {
-		fmt.Fprintln(a.Stdout, text)
-	}
-	return err
 }
