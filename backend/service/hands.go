@@ -11,6 +11,7 @@ import (
 	"worksite/backend/artifact"
 	"worksite/backend/capability"
 	"worksite/backend/domain"
+	"worksite/backend/hands"
 	"worksite/backend/hands/bash"
 	"worksite/backend/hands/builtin"
 	"worksite/backend/hands/saveartifact"
@@ -59,8 +60,26 @@ func (t toolbox) Execute(ctx context.Context, name string, p *domain.PreparedCal
 // Recovered implements harness.Hands.
 func (t toolbox) Recovered(ctx context.Context, name string, call domain.HandCall, effect domain.Effect, evidence string) (domain.HandResult, error) {
 	res, err := t.Registry.Recovered(ctx, name, call, effect, evidence)
+	if err == nil && len(res.Output.Files) > 0 {
+		err = t.begun(ctx, call, &res)
+	}
 	t.wrote(ctx, call.Session, res.Output.Files)
 	return res, err
+}
+
+// begun adds the session's base snapshot to the facts of a recovered call when the
+// crash came before the ledger had it.
+func (t toolbox) begun(ctx context.Context, call domain.HandCall, res *domain.HandResult) error {
+	if err := t.svc.replaySeen(ctx, call.Session); err != nil {
+		return err
+	}
+	ws, err := t.svc.openForHands(ctx, call.Workspace)
+	if err != nil {
+		return err
+	}
+	first, err := hands.Begin(ctx, ws, call.Session)
+	res.Drafts = append(first, res.Drafts...)
+	return err
 }
 
 // wrote tells the workspace which states of files are the session's own.
@@ -87,11 +106,14 @@ func (s *Service) replaySeen(ctx context.Context, id domain.SessionID) error {
 	if err != nil {
 		return err
 	}
+	based := false
 	for _, e := range events {
 		s.seen.Apply(e)
+		based = based || e.Kind == (domain.WorkspaceBased{}).Kind()
 	}
 	s.mu.Lock()
 	s.replayed[id] = true
+	s.based[id] = s.based[id] || based
 	s.mu.Unlock()
 	return nil
 }

@@ -56,6 +56,7 @@ type Service struct {
 	holder     *holder
 	seen       *hands.Seen
 	replayed   map[domain.SessionID]bool // sessions whose events seen has
+	based      map[domain.SessionID]bool // of these, those whose base snapshot is in the ledger or about to be
 	settled    map[domain.SessionID]bool // sessions whose newest review was looked after
 
 	mu       sync.Mutex
@@ -85,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (_ *Service, err error) {
 		return nil, domain.Errorf(domain.CodeUnavailable, "the data folder %s cannot be made: %w", cfg.DataDir, err).
 			WithHint("Give Worksite a folder it may write to with WORKSITE_HOME.")
 	}
-	s := &Service{cfg: cfg, log: cfg.Log, trouble: map[domain.SessionID]error{}, handles: map[domain.WorkspaceID]*openWorkspace{}, replayed: map[domain.SessionID]bool{}, settled: map[domain.SessionID]bool{}}
+	s := &Service{cfg: cfg, log: cfg.Log, trouble: map[domain.SessionID]error{}, handles: map[domain.WorkspaceID]*openWorkspace{}, replayed: map[domain.SessionID]bool{}, based: map[domain.SessionID]bool{}, settled: map[domain.SessionID]bool{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	var closers []func() error
 	defer func() {

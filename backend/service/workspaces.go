@@ -272,14 +272,17 @@ func (s *Service) AttachPaths(ctx context.Context, id domain.SessionID, paths []
 }
 
 // handWorkspace is a workspace as the hands see it.
-type handWorkspace struct{ *openWorkspace }
+type handWorkspace struct {
+	*openWorkspace
+	svc *Service
+}
 
 func (s *Service) openForHands(ctx context.Context, id domain.WorkspaceID) (hands.Workspace, error) {
 	ws, err := s.open(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return handWorkspace{ws}, nil
+	return handWorkspace{ws, s}, nil
 }
 
 // ReadFile implements hands.Reader.
@@ -290,7 +293,17 @@ func (w handWorkspace) ReadFile(rel string) ([]byte, hands.Image, error) {
 
 // Base implements hands.Observer.
 func (w handWorkspace) Base(ctx context.Context, session domain.SessionID) (domain.WorkspaceBased, bool, error) {
-	return w.store.Base(ctx, session, w.Handle)
+	based, _, err := w.store.Base(ctx, session, w.Handle)
+	if err != nil {
+		return based, false, err
+	}
+	// A crash may have come between the snapshot and its record: what is new is
+	// what the ledger does not know.
+	w.svc.mu.Lock()
+	defer w.svc.mu.Unlock()
+	fresh := !w.svc.based[session]
+	w.svc.based[session] = true
+	return based, fresh, nil
 }
 
 // Scan implements hands.Observer.
