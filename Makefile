@@ -90,6 +90,7 @@ test: ## everything, from a clean clone; what CI runs
 test-go: helper ## the Go tests, with the race detector
 	go vet ./...
 	go test -race -timeout 15m ./...
+	cd verify && go test ./...
 
 .PHONY: test-ui
 test-ui: frontend/node_modules/.package-lock.json ## the page's unit tests
@@ -112,8 +113,8 @@ bench: bin/worksite ## the figures that the README claims, as ratios of one run
 	go run ./backend/internal/bench -binary bin/worksite
 
 .PHONY: soak
-soak: helper ## the crash storm: kills at every write, thousands of times
-	WORKSITE_SOAK=1 go test -count=1 -timeout 60m -run Soak ./...
+soak: helper ## the crash tests at length: power cuts, kills at every write, flipped bits, eight writers
+	@build/soak.sh
 
 .PHONY: screenshots
 screenshots: bin/worksite frontend/node_modules/.package-lock.json ## docs/images, light and dark
