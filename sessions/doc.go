@@ -76,8 +76,9 @@
 // [Store.Export] writes NDJSON: an [ExportHeader], then one event a line with the
 // keys of domain.Event without pos. The payload on the line is byte for byte the
 // canonical JSON that was hashed. Export, import and export again give the same
-// lines apart from the header.
+// lines apart from the header. Package audit writes the other format, which
+// proves every event by itself and may leave content out.
 //
-// It imports domain, SQLite, the log and note packages of x/mod, and its own
-// packages; nothing else of the product.
+// It imports domain, SQLite, the log and note packages of x/mod, the DSSE package,
+// and its own packages; nothing else of the product.
 package sessions

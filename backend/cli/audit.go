@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"worksite-verify/check"
+
 	"worksite/backend/domain"
 	"worksite/backend/service"
 )

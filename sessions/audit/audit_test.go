@@ -17,9 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"worksite-verify/check"
+
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
-	"worksite-verify/check"
 	"worksite/backend/domain"
 	"worksite/sessions"
 	"worksite/sessions/audit"

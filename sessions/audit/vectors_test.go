@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"worksite-verify/check"
+
 	"worksite/backend/domain"
 	"worksite/sessions/audit"
 )
@@ -126,6 +127,7 @@ func twist(s string) string {
 
 // makeVectors writes a good file of every sort and one for every kind of damage.
 func makeVectors(t *testing.T) {
+	t.Helper()
 	s := ledger(t, key(7))
 	id := work(t, s)
 	first := export(t, s, audit.Config{Session: id, Product: "Worksite vector", Blobs: blobs})
@@ -192,10 +194,12 @@ func makeVectors(t *testing.T) {
 
 // cut is the second line of the file, hidden the same line as a redacted one.
 func cut(t *testing.T, file []byte) []byte {
+	t.Helper()
 	return bytes.Split(part(t, file, "events.ndjson"), []byte("\n"))[1]
 }
 
 func hidden(t *testing.T, file []byte) []byte {
+	t.Helper()
 	l := string(cut(t, file))
 	_, rest, _ := strings.Cut(l, `"payloadHash":"`)
 	return []byte(l[:strings.Index(l, `,"salt"`)] + `,"redacted":"` + rest[:64] + `"}`)
