@@ -3,8 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -60,8 +58,7 @@ func (s *Service) reviewed(ctx context.Context, id domain.SessionID) (reviewed, 
 }
 
 // settle carries out, once per session and process, the newest review or restore
-// in the ledger if a crash came between its record and its effect. A file that
-// was changed after the record is the person's, and is left alone.
+// in the ledger if a crash came between its record and its effect.
 func (s *Service) settle(ctx context.Context, v projection.Session, ws *openWorkspace) error {
 	s.mu.Lock()
 	done := s.settled[v.ID]
@@ -91,18 +88,9 @@ func (s *Service) settle(ctx context.Context, v projection.Session, ws *openWork
 		if err != nil {
 			return err
 		}
-		for _, c := range workspace.ChangesOf(v.ID, payload) {
-			info, err := os.Lstat(filepath.Join(ws.Root(), filepath.FromSlash(c.Path)))
-			if c.Kind == workspace.ChangeAccept || err != nil || info.ModTime().Before(e.CreatedAt) {
-				changes = append(changes, c)
-			}
-		}
+		changes = append(changes, workspace.ChangesOf(v.ID, payload)...)
 	}
-	err = s.workspaces.Apply(ctx, ws.Handle, changes...)
-	if domain.CodeOf(err) == domain.CodeConflict {
-		return nil // the file is the person's by now
-	}
-	return err
+	return s.workspaces.Settle(ctx, ws.Handle, newest, changes...)
 }
 
 // Changes compares the session's review base with the workspace as it is now.
