@@ -60,8 +60,11 @@ var DefaultLimits = Limits{
 func (l Limits) Fill() Limits {
 	d := DefaultLimits
 	for _, f := range []struct{ v, d *int64 }{
-		{&l.Processes, &d.Processes}, {&l.OpenFiles, &d.OpenFiles}, {&l.FileSize, &d.FileSize},
-		{&l.Memory, &d.Memory}, {&l.TmpSize, &d.TmpSize},
+		{&l.Processes, &d.Processes},
+		{&l.OpenFiles, &d.OpenFiles},
+		{&l.FileSize, &d.FileSize},
+		{&l.Memory, &d.Memory},
+		{&l.TmpSize, &d.TmpSize},
 	} {
 		if *f.v <= 0 {
 			*f.v = *f.d

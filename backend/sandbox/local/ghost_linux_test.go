@@ -86,8 +86,10 @@ func TestGhostsAreToldFromFiles(t *testing.T) {
 		}
 		_ = os.RemoveAll(p)
 	}
-	if !makeGhost(Ghost{p, false}) || !makeGhost(Ghost{p, false}) {
-		t.Fatal("no ghost")
+	for range 2 { // one that is there already is as good
+		if !makeGhost(Ghost{p, false}) {
+			t.Fatal("no ghost")
+		}
 	}
 	check(true, "file")
 	makeGhost(Ghost{p, true})

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -201,15 +200,6 @@ func (l *Local) check(s sandbox.Spec, c sandbox.Command) (dir string, err error)
 		return "", domain.Errorf(domain.CodeForbidden, "working directory %s lies outside the workspace", dir)
 	}
 	return dir, nil
-}
-
-func unavailable() sandbox.Status {
-	return sandbox.Status{
-		Name:   "unsupported_platform",
-		Detail: "There is no sandbox for " + runtime.GOOS + " in this version.",
-		Hint:   "Run Worksite on Linux, or in WSL 2. Commands can run here only unsandboxed, after your explicit consent.",
-		Checks: []string{"✗ sandbox: none for " + runtime.GOOS},
-	}
 }
 
 // refusal turns a failed status into the error of a Run.

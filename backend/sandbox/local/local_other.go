@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"runtime"
 
 	"worksite/backend/sandbox"
 )
@@ -13,6 +14,15 @@ func trustedProgram(string) error { return nil }
 func inContainer() bool { return false }
 
 type walk struct{}
+
+func unavailable() sandbox.Status {
+	return sandbox.Status{
+		Name:   "unsupported_platform",
+		Detail: "There is no sandbox for " + runtime.GOOS + " in this version.",
+		Hint:   "Run Worksite on Linux, or in WSL 2. Commands can run here only unsandboxed, after your explicit consent.",
+		Checks: []string{"✗ sandbox: none for " + runtime.GOOS},
+	}
+}
 
 // Status says that there is no sandbox for this platform.
 func (l *Local) Status(context.Context) sandbox.Status { return unavailable() }

@@ -45,7 +45,7 @@ func (l *Local) enter(s sandbox.Spec) (p *place, err error) {
 			return nil, err
 		}
 		if err := writeDown(p.lock, missing); err != nil {
-			p.lock.Close()
+			_ = p.lock.Close() // the failure to write is what counts
 			return nil, err
 		}
 		var hidden []string
@@ -169,7 +169,7 @@ func (l *Local) lock(workspace string) (*os.File, error) {
 			return f, nil
 		}
 		if !errors.Is(err, unix.EINTR) {
-			f.Close()
+			_ = f.Close() // nothing was written
 			return nil, err
 		}
 	}
@@ -244,7 +244,7 @@ func (l *Local) Sweep() []string {
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			removed = append(removed, removeWritten(f)...)
 		}
-		f.Close()
+		_ = f.Close() // gives the lock back in any case
 	}
 	return removed
 }

@@ -31,10 +31,12 @@ var goldenHost = Host{
 func TestPlanGolden(t *testing.T) {
 	for name, build := range map[string]func(t *testing.T, dir string) (workspace string, change func(*sandbox.Spec)){
 		"plain-folder": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			write(t, filepath.Join(dir, "ws", "notes.txt"), "x")
 			return "ws", nil
 		},
 		"git-repository": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "ws", ".git"), "")
 			write(t, filepath.Join(dir, "ws", "AGENTS.md"), "x")
 			write(t, filepath.Join(dir, "ws", "CLAUDE.md"), "x")
@@ -42,27 +44,32 @@ func TestPlanGolden(t *testing.T) {
 			return "ws", nil
 		},
 		"worktree": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			fakeWorktree(t, dir)
 			return "wt", nil
 		},
 		"submodule": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "ws", ".git"), "")
 			fakeRepository(t, filepath.Join(dir, "ws", ".git", "modules", "lib", "sub"), "[core]\n\tworktree = ../../../../sub\n")
 			write(t, filepath.Join(dir, "ws", "sub", ".git"), "gitdir: ../.git/modules/lib/sub\n")
 			return "ws", nil
 		},
 		"inside-a-submodule": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "ws", ".git", "modules", "sub"), "[core]\n\tworktree = ../../../sub\n")
 			write(t, filepath.Join(dir, "ws", "sub", ".git"), "gitdir: ../.git/modules/sub\n")
 			return "ws/sub", nil
 		},
 		"configured-hooks": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "ws", ".git"),
 				"[core]\n\thooksPath = .husky/_ # comment\n[extensions]\n\tworktreeConfig = true\n[include]\n\tpath = ../shared.gitconfig\n\tpath = ~/.gitconfig\n")
 			write(t, filepath.Join(dir, "ws", ".husky", "_", "pre-commit"), "x")
 			return "ws", nil
 		},
 		"linked-rules": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			write(t, filepath.Join(dir, "ws", "docs", "rules.md"), "x")
 			relink(t, filepath.Join(dir, "ws", "CLAUDE.md"), "AGENTS.md")
 			relink(t, filepath.Join(dir, "ws", "AGENTS.md"), "docs/rules.md")
@@ -71,10 +78,12 @@ func TestPlanGolden(t *testing.T) {
 			return "ws", nil
 		},
 		"nested-protection": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			write(t, filepath.Join(dir, "ws", "a", "b", "c"), "x")
 			return "ws", func(s *sandbox.Spec) { s.Protected = []string{"a/", "a/b/c", "a/b/missing"} }
 		},
 		"missing-hooks": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "ws", ".git"), "")
 			if err := os.RemoveAll(filepath.Join(dir, "ws", ".git", "hooks")); err != nil {
 				t.Fatal(err)
@@ -82,10 +91,12 @@ func TestPlanGolden(t *testing.T) {
 			return "ws", nil
 		},
 		"not-utf8": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			write(t, filepath.Join(dir, "w\xff \n\x1b[2J", "file"), "x")
 			return "w\xff \n\x1b[2J", nil
 		},
 		"everything": func(t *testing.T, dir string) (string, func(*sandbox.Spec)) {
+			t.Helper()
 			write(t, filepath.Join(dir, "ws", "a", "b", "rules"), "x")
 			return "ws", func(s *sandbox.Spec) {
 				s.ReadOnly = []string{"/data/reference"}
@@ -141,15 +152,21 @@ func checkOrder(t *testing.T, facts Facts) {
 func TestRefusedFacts(t *testing.T) {
 	for name, build := range map[string]func(t *testing.T, ws string){
 		"hooks is a link": func(t *testing.T, ws string) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(ws, ".git"), "")
 			relink(t, filepath.Join(ws, ".git", "hooks"), "/tmp")
 		},
 		"config is a link": func(t *testing.T, ws string) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(ws, ".git"), "")
 			relink(t, filepath.Join(ws, ".git", "config"), "/tmp/config")
 		},
-		".git is a link": func(t *testing.T, ws string) { relink(t, filepath.Join(ws, ".git"), "/tmp") },
+		".git is a link": func(t *testing.T, ws string) {
+			t.Helper()
+			relink(t, filepath.Join(ws, ".git"), "/tmp")
+		},
 		"planted commondir": func(t *testing.T, ws string) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(ws, ".git"), "")
 			write(t, filepath.Join(ws, ".git", "commondir"), "../evil\n")
 		},
@@ -175,14 +192,17 @@ func TestRefusedFacts(t *testing.T) {
 func TestForgedPointersAreNotFollowed(t *testing.T) {
 	for name, build := range map[string]func(t *testing.T, dir, ws string){
 		"secret folder": func(t *testing.T, dir, ws string) {
+			t.Helper()
 			write(t, filepath.Join(dir, "secret", "id_ed25519"), "CANARY")
 			write(t, filepath.Join(ws, ".git"), "gitdir: ../secret\n")
 		},
 		"repository of another": func(t *testing.T, dir, ws string) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "secret", ".git"), "")
 			write(t, filepath.Join(ws, ".git"), "gitdir: "+filepath.Join(dir, "secret", ".git")+"\n")
 		},
 		"worktree that names another": func(t *testing.T, dir, ws string) {
+			t.Helper()
 			common := filepath.Join(dir, "secret", ".git")
 			fakeRepository(t, common, "")
 			write(t, filepath.Join(common, "worktrees", "x", "commondir"), "../..\n")
@@ -190,6 +210,7 @@ func TestForgedPointersAreNotFollowed(t *testing.T) {
 			write(t, filepath.Join(ws, ".git"), "gitdir: "+filepath.Join(common, "worktrees", "x")+"\n")
 		},
 		"worktree with a common folder elsewhere": func(t *testing.T, dir, ws string) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "secret"), "")
 			fakeRepository(t, filepath.Join(dir, "main", ".git"), "")
 			x := filepath.Join(dir, "main", ".git", "worktrees", "x")
@@ -198,12 +219,20 @@ func TestForgedPointersAreNotFollowed(t *testing.T) {
 			write(t, filepath.Join(ws, ".git"), "gitdir: "+x+"\n")
 		},
 		"submodule of another": func(t *testing.T, dir, ws string) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(dir, "secret", "modules", "m"), "[core]\n\tworktree = /elsewhere\n")
 			write(t, filepath.Join(ws, ".git"), "gitdir: ../secret/modules/m\n")
 		},
-		"two lines": func(t *testing.T, dir, ws string) { write(t, filepath.Join(ws, ".git"), "gitdir: /etc\nx\n") },
-		"nothing":   func(t *testing.T, dir, ws string) { write(t, filepath.Join(ws, ".git"), "") },
+		"two lines": func(t *testing.T, dir, ws string) {
+			t.Helper()
+			write(t, filepath.Join(ws, ".git"), "gitdir: /etc\nx\n")
+		},
+		"nothing": func(t *testing.T, dir, ws string) {
+			t.Helper()
+			write(t, filepath.Join(ws, ".git"), "")
+		},
 		"hooks path outside": func(t *testing.T, dir, ws string) {
+			t.Helper()
 			fakeRepository(t, filepath.Join(ws, ".git"), "[core]\n\thooksPath = ../secret\n")
 			write(t, filepath.Join(dir, "secret", "pre-commit"), "x")
 		},

@@ -224,7 +224,7 @@ func memory(b []byte) (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), "worksite")
 	if _, err := f.WriteAt(b, 0); err != nil {
-		f.Close()
+		_ = f.Close() // memory: the failure to write is what counts
 		return nil, err
 	}
 	return f, nil
@@ -235,12 +235,14 @@ func (ch *channels) ask() { _, _ = ch.control.Write([]byte{'t'}) }
 
 // cut takes the helper's reason to live away; its end is the end of everything in
 // the sandbox, and bubblewrap waits for that.
-func (ch *channels) cut() { ch.once.Do(func() { ch.control.Close() }) }
+func (ch *channels) cut() {
+	ch.once.Do(func() { _ = ch.control.Close() }) // a socket is gone even when Close fails
+}
 
 // report reads what the helper said. The pipe is at its end once the sandbox is gone.
 func (ch *channels) report() report {
 	for _, f := range ch.inside {
-		f.Close()
+		_ = f.Close() // our copy only
 	}
 	ch.inside = nil
 	ch.cut()
@@ -255,11 +257,11 @@ func (ch *channels) report() report {
 
 func (ch *channels) close() {
 	for _, f := range ch.inside {
-		f.Close()
+		_ = f.Close() // our copy only
 	}
 	ch.inside = nil
 	if ch.reports != nil {
-		ch.reports.Close()
+		_ = ch.reports.Close() // it was only read
 	}
 	if ch.control != nil {
 		ch.cut()

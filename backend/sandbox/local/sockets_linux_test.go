@@ -9,12 +9,7 @@ import (
 )
 
 func TestSocketsAreFound(t *testing.T) {
-	ws, err := os.MkdirTemp("", "w") // socket names are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(ws)
-	ws = resolve(ws)
+	ws := resolve(t.TempDir())
 	listen := func(name string) string {
 		t.Helper()
 		p := filepath.Join(ws, name)

@@ -28,6 +28,7 @@ type Sandbox interface {
 // Escape runs every attempt in a sandbox that open makes for a home folder, each with
 // a world of its own. open skips the test where no sandbox can be had.
 func Escape(t *testing.T, open func(t *testing.T, home, path string) Sandbox) {
+	t.Helper()
 	t.Setenv("WORKSITE_TEST_SECRET", "CANARY_ENVIRONMENT")
 	for _, a := range attempts {
 		t.Run(strings.ReplaceAll(a.name, " ", "_"), func(t *testing.T) {
@@ -51,6 +52,7 @@ func Escape(t *testing.T, open func(t *testing.T, home, path string) Sandbox) {
 
 // Controls runs the attempts that are harmless unsandboxed, where each must work.
 func Controls(t *testing.T, open func(t *testing.T, home, path string) Sandbox) {
+	t.Helper()
 	t.Setenv("WORKSITE_TEST_SECRET", "CANARY_ENVIRONMENT")
 	for _, a := range attempts {
 		if !a.control {
@@ -129,16 +131,17 @@ func (w *world) git(t *testing.T, args ...string) {
 func (w *world) services(t *testing.T) {
 	t.Helper()
 	w.abstract = "worksite-test-" + strconv.Itoa(os.Getpid()) + "-" + filepath.Base(filepath.Dir(w.home))
+	var lc net.ListenConfig
 	var err error
-	w.tcp, err = net.Listen("tcp", "127.0.0.1:0")
+	w.tcp, err = lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
-	t.Cleanup(func() { w.tcp.Close() })
-	w.udp, err = net.ListenPacket("udp", "127.0.0.1:0")
+	t.Cleanup(func() { _ = w.tcp.Close() }) // the test is over
+	w.udp, err = lc.ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	must(t, err)
 	for _, addr := range []string{"@" + w.abstract, filepath.Join(w.home, "agent.sock"), filepath.Join(w.ws, "service.sock")} {
-		l, err := listenUnix(addr)
+		l, err := listenUnix(t.Context(), addr)
 		must(t, err)
-		t.Cleanup(func() { l.Close() })
+		t.Cleanup(func() { _ = l.Close() }) // the test is over
 	}
 	received := make(chan struct{})
 	go func() {
@@ -154,7 +157,7 @@ func (w *world) services(t *testing.T) {
 			}
 		}
 	}()
-	t.Cleanup(func() { w.udp.Close(); <-received })
+	t.Cleanup(func() { _ = w.udp.Close(); <-received }) // the reader ends only when it worked
 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -171,9 +174,10 @@ func (w *world) services(t *testing.T) {
 }
 
 // listenUnix listens also where the path is too long for a socket's name.
-func listenUnix(addr string) (net.Listener, error) {
+func listenUnix(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
 	if len(addr) < 100 {
-		return net.Listen("unix", addr)
+		return lc.Listen(ctx, "unix", addr)
 	}
 	link, err := os.MkdirTemp("", "s")
 	if err != nil {
@@ -183,7 +187,7 @@ func listenUnix(addr string) (net.Listener, error) {
 	if err := os.Symlink(filepath.Dir(addr), filepath.Join(link, "d")); err != nil {
 		return nil, err
 	}
-	return net.Listen("unix", filepath.Join(link, "d", filepath.Base(addr)))
+	return lc.Listen(ctx, "unix", filepath.Join(link, "d", filepath.Base(addr)))
 }
 
 func (w *world) attempt(t *testing.T, a attempt, unsandboxed bool) sandbox.Result {

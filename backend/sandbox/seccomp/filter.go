@@ -3,7 +3,6 @@ package seccomp
 import (
 	"encoding/binary"
 	"fmt"
-	"sort"
 
 	"golang.org/x/net/bpf"
 )
@@ -80,9 +79,6 @@ var modes = []struct {
 	{"open", 2, 1},
 	{"openat", 3, 2},
 }
-
-// Arches are the architectures that a filter can be built for, by GOARCH.
-func Arches() []string { return []string{"amd64", "arm64"} }
 
 // Program returns the filter for a GOARCH as instructions.
 func Program(arch string, o Options) ([]bpf.Instruction, error) {
@@ -209,14 +205,4 @@ func oneOf(off, match, other uint32, values ...uint32) []bpf.Instruction {
 		out = append(out, jump(bpf.JumpEqual, v, uint8(len(values)-i), 0))
 	}
 	return append(out, ret(other), ret(match))
-}
-
-// Refused names every call that is refused or checked, sorted, for the documentation.
-func Refused() []string {
-	names := make([]string, 0, len(numbers))
-	for name := range numbers {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }

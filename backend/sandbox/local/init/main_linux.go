@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors" // package syscall links it already; AsType needs no reflection
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -49,7 +50,7 @@ func main() {
 	reportFD, controlFD = number(argv[1]), number(argv[2])
 
 	prctl(prSetDumpable, 0)
-	rawSyscall(sysCloseRange, 3, ^uintptr(0)>>33, closeRangeCloexec)
+	_, _, _ = rawSyscall(sysCloseRange, 3, ^uintptr(0)>>33, closeRangeCloexec)
 	if !ignoreSignals() {
 		fail("signals cannot be ignored")
 	}
@@ -73,7 +74,7 @@ func main() {
 		Env: envv, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
-		errno, _ := err.(syscall.Errno)
+		errno, _ := errors.AsType[syscall.Errno](err)
 		refuse("exec", command[0], errno, exitNotExecutable)
 	}
 	wait(pid)
@@ -189,8 +190,7 @@ func ignoreSignals() bool {
 		mask                     uint64
 	}{handler: sigIgn}
 	for sig := uintptr(1); sig <= 64; sig++ {
-		switch syscall.Signal(sig) {
-		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD:
+		if s := syscall.Signal(sig); s == syscall.SIGKILL || s == syscall.SIGSTOP || s == syscall.SIGCHLD {
 			continue
 		}
 		if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0); errno != 0 {
@@ -248,7 +248,7 @@ func landlockScope() int {
 }
 
 func chdir(dir string) syscall.Errno {
-	errno, _ := syscall.Chdir(dir).(syscall.Errno)
+	errno, _ := errors.AsType[syscall.Errno](syscall.Chdir(dir))
 	return errno
 }
 
@@ -286,7 +286,7 @@ func find(name string, env []string) (string, syscall.Errno) {
 	return "", found
 }
 
-func prctl(option, value uintptr) { rawSyscall(syscall.SYS_PRCTL, option, value, 0) }
+func prctl(option, value uintptr) { _, _, _ = rawSyscall(syscall.SYS_PRCTL, option, value, 0) }
 
 func rawSyscall(nr, a, b, c uintptr) (uintptr, uintptr, syscall.Errno) {
 	return syscall.RawSyscall(nr, a, b, c)

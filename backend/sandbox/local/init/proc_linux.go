@@ -32,12 +32,12 @@ func pids() []string {
 	if err != nil {
 		return nil
 	}
-	defer syscall.Close(fd)
 	var out []string
 	buf := make([]byte, 8192)
 	for {
 		n, err := syscall.ReadDirent(fd, buf)
 		if err != nil || n <= 0 {
+			_ = syscall.Close(fd) // it was only read
 			return out
 		}
 		var names []string
@@ -60,7 +60,6 @@ func read(name string, limit int) []byte {
 	if err != nil {
 		return nil
 	}
-	defer syscall.Close(fd)
 	var out []byte
 	buf := make([]byte, 8192)
 	for len(out) < limit {
@@ -73,6 +72,7 @@ func read(name string, limit int) []byte {
 		}
 		out = append(out, buf[:n]...)
 	}
+	_ = syscall.Close(fd) // it was only read
 	return out
 }
 
