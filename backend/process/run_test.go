@@ -391,6 +391,7 @@ func waitFor(t *testing.T, ok func() bool) {
 }
 
 func pidsOf(t *testing.T, dir string) []int {
+	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "pids"))
 	if err != nil || !bytes.HasSuffix(b, []byte("\n")) {
 		return nil

@@ -133,6 +133,7 @@ func (c *Cleaner) sequence(r rune) bool {
 		return c.n <= maxSequence
 	}
 	switch c.state {
+	case plain: // outside of sequences nobody asks
 	case esc:
 		switch {
 		case r == '[':
