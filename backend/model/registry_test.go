@@ -128,7 +128,8 @@ func TestDispatch(t *testing.T) {
 // R166
 func TestSwitchInMidSession(t *testing.T) {
 	srv := modeltest.New(t, modeltest.Script{Answers: []modeltest.Answer{
-		{Calls: []modeltest.Call{{Name: "ls", Arguments: `{"path":"."}`}}}, {Calls: []modeltest.Call{{Name: "ls", Arguments: `{"path":"a"}`}}}, {Text: "end"}}})
+		{Calls: []modeltest.Call{{Name: "ls", Arguments: `{"path":"."}`}}}, {Calls: []modeltest.Call{{Name: "ls", Arguments: `{"path":"a"}`}}}, {Text: "end"},
+	}})
 	r := open(t, Config{OllamaURL: srv.URL, OpenAIURL: srv.URL + "/v1"})
 	messages := []*domain.Message{{Role: domain.RoleUser, Text: "go"}}
 	tools := []domain.ToolSpec{{Name: "ls", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}}

@@ -36,7 +36,8 @@ func send(t *testing.T, method, url, body string) (int, string, string) {
 // Errors in the words and shapes that were observed on the real server.
 func TestObservedErrors(t *testing.T) {
 	srv := New(t, Script{Models: []Model{
-		{Name: "tiny-chat:latest", Capabilities: []string{"completion", "tools"}}, {Name: "tiny-embed:latest", Capabilities: []string{"embedding"}},
+		{Name: "tiny-chat:latest", Capabilities: []string{"completion", "tools"}},
+		{Name: "tiny-embed:latest", Capabilities: []string{"embedding"}},
 		{Name: "tiny-plain:latest", Capabilities: []string{"completion"}},
 	}})
 	long := strings.Repeat("z", 4096)
@@ -98,13 +99,13 @@ func TestSteps(t *testing.T) {
 		for _, line := range bytes.Split([]byte(answer), []byte("\n")) {
 			var chunk struct {
 				Message struct {
-					Tool_calls []struct{ Function struct{ Name string } }
+					ToolCalls []struct{ Function struct{ Name string } } `json:"tool_calls"`
 				}
 			}
 			if err := json.Unmarshal(line, &chunk); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range chunk.Message.Tool_calls {
+			for _, c := range chunk.Message.ToolCalls {
 				names += c.Function.Name + " "
 			}
 		}

@@ -110,6 +110,7 @@ func encode(m *domain.Message, vision bool) (json.RawMessage, error) {
 			// The server would put a placeholder into the prompt and say nothing.
 			out.Content += fmt.Sprintf("\n\n[%d attached image(s) left out: this model cannot see images]", len(m.Images))
 		}
+	case domain.RoleSystem: // has nothing but its text
 	}
 	return wire.Encode(out)
 }

@@ -21,45 +21,115 @@ func TestAnswers(t *testing.T) {
 		tools  bool
 		want   domain.ModelAnswer
 	}{
-		{"text in small pieces, letters of several bytes", modeltest.Answer{Text: "naïve Zürich 🙂 above the garden", Piece: 3}, false,
-			domain.ModelAnswer{Text: "naïve Zürich 🙂 above the garden", Finish: domain.FinishStop}},
-		{"thinking, then text", modeltest.Answer{Thinking: "wait again", Text: "Here."}, false,
-			domain.ModelAnswer{Text: "Here.", Thinking: "wait again", Finish: domain.FinishStop}},
-		{"done_reason length", modeltest.Answer{Text: "cut by a li", Reason: "length"}, false,
-			domain.ModelAnswer{Text: "cut by a li", Finish: domain.FinishLength}},
-		{"done_reason absent", modeltest.Answer{Text: "fine", Reason: "-"}, false,
-			domain.ModelAnswer{Text: "fine", Finish: domain.FinishStop}},
-		{"one call, done_reason stop, arguments kept to the byte", modeltest.Answer{Calls: []modeltest.Call{{ID: "call_aaaaaaaa", Name: "ls", Arguments: big}}}, true,
-			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{WireID: "call_aaaaaaaa", Name: "ls", Arguments: big}}, Finish: domain.FinishTools}},
-		{"parallel calls in several chunks", modeltest.Answer{Text: "I look.", Calls: []modeltest.Call{
-			{ID: "call_1", Name: "ls", Arguments: `{"path":"."}`}, {ID: "call_2", Name: "read", Arguments: `{"path":"a"}`}, {ID: "call_3", Name: "read"}}}, true,
-			domain.ModelAnswer{Text: "I look.", ToolCalls: []domain.RequestedCall{
-				{WireID: "call_1", Name: "ls", Arguments: `{"path":"."}`}, {WireID: "call_2", Name: "read", Arguments: `{"path":"a"}`}, {WireID: "call_3", Name: "read", Arguments: "{}"}},
-				Finish: domain.FinishTools}},
-		{"a call of a tool that was not offered comes through", modeltest.Answer{Calls: []modeltest.Call{{ID: "c", Name: "fly", Arguments: `{}`}}}, true,
-			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{WireID: "c", Name: "fly", Arguments: "{}"}}, Finish: domain.FinishTools}},
-		{"a call as bare JSON text", modeltest.Answer{Text: ` {"name": "ls", "arguments": {"path": "."}} `}, true,
-			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{Name: "ls", Arguments: `{"path": "."}`}}, Finish: domain.FinishTools}},
-		{"a call as text in tags", modeltest.Answer{Text: "<tool_call>\n{\"name\":\"read\",\"parameters\":{\"path\":\"a\"}}\n</tool_call>"}, true,
-			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{Name: "read", Arguments: `{"path":"a"}`}}, Finish: domain.FinishTools}},
-		{"the same without tools offered stays text", modeltest.Answer{Text: `{"name":"ls","arguments":{}}`}, false,
-			domain.ModelAnswer{Text: `{"name":"ls","arguments":{}}`, Finish: domain.FinishStop}},
-		{"a call as text with words around it stays text", modeltest.Answer{Text: `You could run {"name":"ls","arguments":{}}`}, true,
-			domain.ModelAnswer{Text: `You could run {"name":"ls","arguments":{}}`, Finish: domain.FinishStop}},
-		{"two calls as text stay text", modeltest.Answer{Text: `{"name":"ls","arguments":{}}{"name":"ls","arguments":{}}`}, true,
-			domain.ModelAnswer{Text: `{"name":"ls","arguments":{}}{"name":"ls","arguments":{}}`, Finish: domain.FinishStop}},
-		{"a text call of an unknown tool stays text", modeltest.Answer{Text: `{"name":"fly","arguments":{}}`}, true,
-			domain.ModelAnswer{Text: `{"name":"fly","arguments":{}}`, Finish: domain.FinishStop}},
-		{"a text call cut by the limit stays text", modeltest.Answer{Text: `{"name":"ls","arguments":{}}`, Reason: "length"}, true,
-			domain.ModelAnswer{Text: `{"name":"ls","arguments":{}}`, Finish: domain.FinishLength}},
-		{"counts absent, a negative duration, a blank line between", modeltest.Answer{Lines: []string{
-			`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x"},"done":false}` + "\n\n",
-			`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"length","total_duration":-5,"load_duration":-9223372036854775808,"eval_duration":-9223372036854775808}` + "\n"}}, false,
-			domain.ModelAnswer{Text: "x", Finish: domain.FinishLength}},
-		{"logprobs and unknown fields are passed over", modeltest.Answer{Lines: []string{
-			`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x","new":1},"done":false,"logprobs":[{"token":"x","logprob":-1,"bytes":[120]}]}` + "\n",
-			`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n"}}, false,
-			domain.ModelAnswer{Text: "x", Finish: domain.FinishStop}},
+		{
+			"text in small pieces, letters of several bytes",
+			modeltest.Answer{Text: "naïve Zürich 🙂 above the garden", Piece: 3},
+			false,
+			domain.ModelAnswer{Text: "naïve Zürich 🙂 above the garden", Finish: domain.FinishStop},
+		},
+		{
+			"thinking, then text",
+			modeltest.Answer{Thinking: "wait again", Text: "Here."},
+			false,
+			domain.ModelAnswer{Text: "Here.", Thinking: "wait again", Finish: domain.FinishStop},
+		},
+		{
+			"done_reason length",
+			modeltest.Answer{Text: "cut by a li", Reason: "length"},
+			false,
+			domain.ModelAnswer{Text: "cut by a li", Finish: domain.FinishLength},
+		},
+		{
+			"done_reason absent",
+			modeltest.Answer{Text: "fine", Reason: "-"},
+			false,
+			domain.ModelAnswer{Text: "fine", Finish: domain.FinishStop},
+		},
+		{
+			"one call, done_reason stop, arguments kept to the byte",
+			modeltest.Answer{Calls: []modeltest.Call{{ID: "call_aaaaaaaa", Name: "ls", Arguments: big}}},
+			true,
+			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{WireID: "call_aaaaaaaa", Name: "ls", Arguments: big}}, Finish: domain.FinishTools},
+		},
+		{
+			"parallel calls in several chunks",
+			modeltest.Answer{Text: "I look.", Calls: []modeltest.Call{
+				{ID: "call_1", Name: "ls", Arguments: `{"path":"."}`}, {ID: "call_2", Name: "read", Arguments: `{"path":"a"}`}, {ID: "call_3", Name: "read"},
+			}},
+			true,
+			domain.ModelAnswer{
+				Text: "I look.", ToolCalls: []domain.RequestedCall{
+					{WireID: "call_1", Name: "ls", Arguments: `{"path":"."}`}, {WireID: "call_2", Name: "read", Arguments: `{"path":"a"}`}, {WireID: "call_3", Name: "read", Arguments: "{}"},
+				},
+				Finish: domain.FinishTools,
+			},
+		},
+		{
+			"a call of a tool that was not offered comes through",
+			modeltest.Answer{Calls: []modeltest.Call{{ID: "c", Name: "fly", Arguments: `{}`}}},
+			true,
+			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{WireID: "c", Name: "fly", Arguments: "{}"}}, Finish: domain.FinishTools},
+		},
+		{
+			"a call as bare JSON text",
+			modeltest.Answer{Text: ` {"name": "ls", "arguments": {"path": "."}} `},
+			true,
+			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{Name: "ls", Arguments: `{"path": "."}`}}, Finish: domain.FinishTools},
+		},
+		{
+			"a call as text in tags",
+			modeltest.Answer{Text: "<tool_call>\n{\"name\":\"read\",\"parameters\":{\"path\":\"a\"}}\n</tool_call>"},
+			true,
+			domain.ModelAnswer{ToolCalls: []domain.RequestedCall{{Name: "read", Arguments: `{"path":"a"}`}}, Finish: domain.FinishTools},
+		},
+		{
+			"the same without tools offered stays text",
+			modeltest.Answer{Text: `{"name":"ls","arguments":{}}`},
+			false,
+			domain.ModelAnswer{Text: `{"name":"ls","arguments":{}}`, Finish: domain.FinishStop},
+		},
+		{
+			"a call as text with words around it stays text",
+			modeltest.Answer{Text: `You could run {"name":"ls","arguments":{}}`},
+			true,
+			domain.ModelAnswer{Text: `You could run {"name":"ls","arguments":{}}`, Finish: domain.FinishStop},
+		},
+		{
+			"two calls as text stay text",
+			modeltest.Answer{Text: `{"name":"ls","arguments":{}}{"name":"ls","arguments":{}}`},
+			true,
+			domain.ModelAnswer{Text: `{"name":"ls","arguments":{}}{"name":"ls","arguments":{}}`, Finish: domain.FinishStop},
+		},
+		{
+			"a text call of an unknown tool stays text",
+			modeltest.Answer{Text: `{"name":"fly","arguments":{}}`},
+			true,
+			domain.ModelAnswer{Text: `{"name":"fly","arguments":{}}`, Finish: domain.FinishStop},
+		},
+		{
+			"a text call cut by the limit stays text",
+			modeltest.Answer{Text: `{"name":"ls","arguments":{}}`, Reason: "length"},
+			true,
+			domain.ModelAnswer{Text: `{"name":"ls","arguments":{}}`, Finish: domain.FinishLength},
+		},
+		{
+			"counts absent, a negative duration, a blank line between",
+			modeltest.Answer{Lines: []string{
+				`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x"},"done":false}` + "\n\n",
+				`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"length","total_duration":-5,"load_duration":-9223372036854775808,"eval_duration":-9223372036854775808}` + "\n",
+			}},
+			false,
+			domain.ModelAnswer{Text: "x", Finish: domain.FinishLength},
+		},
+		{
+			"logprobs and unknown fields are passed over",
+			modeltest.Answer{Lines: []string{
+				`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"x","new":1},"done":false,"logprobs":[{"token":"x","logprob":-1,"bytes":[120]}]}` + "\n",
+				`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n",
+			}},
+			false,
+			domain.ModelAnswer{Text: "x", Finish: domain.FinishStop},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -217,15 +287,17 @@ func TestConversationSentBack(t *testing.T) {
 	mustNext(t, p, req, listen())
 	var body struct {
 		Messages []struct {
-			Content, Thinking, ToolName, Tool_name, Tool_call_id string
-			Tool_calls                                           []struct {
+			Content, Thinking string
+			ToolName          string `json:"tool_name"`
+			ToolCallID        string `json:"tool_call_id"`
+			ToolCalls         []struct {
 				ID       string
 				Function struct {
 					Index     int
 					Name      string
 					Arguments json.RawMessage
 				}
-			}
+			} `json:"tool_calls"`
 		}
 		Tools json.RawMessage
 	}
@@ -233,14 +305,14 @@ func TestConversationSentBack(t *testing.T) {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		t.Fatal(err)
 	}
-	calls := body.Messages[2].Tool_calls
+	calls := body.Messages[2].ToolCalls
 	want := []string{exact, `{"_malformed_arguments":"{\"path\": \"a"}`, `{"_malformed_arguments":"[\"a\"]"}`, `{}`}
 	ids := []string{"w1", "w2", "call_C", "w4"}
 	for i, c := range calls {
 		if string(c.Function.Arguments) != want[i] || c.ID != ids[i] || c.Function.Index != i {
 			t.Errorf("call %d: %+v, want %s", i, c, want[i])
 		}
-		if m := body.Messages[3+i]; m.Tool_call_id != ids[i] || m.Tool_name != c.Function.Name {
+		if m := body.Messages[3+i]; m.ToolCallID != ids[i] || m.ToolName != c.Function.Name {
 			t.Errorf("result %d: %+v", i, m)
 		}
 	}

@@ -83,6 +83,7 @@ func encode(m *domain.Message) (json.RawMessage, error) {
 			}
 			out.Content = parts
 		}
+	case domain.RoleSystem: // has nothing but its text
 	}
 	return wire.Encode(out)
 }

@@ -73,25 +73,48 @@ func TestAnswers(t *testing.T) {
 		{"reasoning", modeltest.Answer{Thinking: "hm, so", Text: "yes", Piece: 2}, domain.ModelAnswer{Text: "yes", Thinking: "hm, so", Finish: domain.FinishStop}},
 		{"length", modeltest.Answer{Text: "cut", Reason: "length"}, domain.ModelAnswer{Text: "cut", Finish: domain.FinishLength}},
 		{"no finish reason, but [DONE]", modeltest.Answer{Text: "whole", Reason: "-"}, domain.ModelAnswer{Text: "whole", Finish: domain.FinishStop}},
-		{"parallel calls in fragments", modeltest.Answer{Piece: 3, Calls: []modeltest.Call{
-			{ID: "a", Name: "ls", Arguments: `{"path":"one"}`}, {ID: "b", Name: "ls", Arguments: `{"path":"two","n":12345678901234567890}`}}},
+		{
+			"parallel calls in fragments",
+			modeltest.Answer{Piece: 3, Calls: []modeltest.Call{
+				{ID: "a", Name: "ls", Arguments: `{"path":"one"}`}, {ID: "b", Name: "ls", Arguments: `{"path":"two","n":12345678901234567890}`},
+			}},
 			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{
-				{WireID: "a", Name: "ls", Arguments: `{"path":"one"}`}, {WireID: "b", Name: "ls", Arguments: `{"path":"two","n":12345678901234567890}`}}}},
-		{"malformed arguments are kept as received", modeltest.Answer{Calls: []modeltest.Call{{ID: "a", Name: "ls", Arguments: `{"path": "x`}}},
-			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{{WireID: "a", Name: "ls", Arguments: `{"path": "x`}}}},
-		{"no arguments", modeltest.Answer{Calls: []modeltest.Call{{ID: "a", Name: "ls"}}},
-			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{{WireID: "a", Name: "ls", Arguments: "{}"}}}},
-		{"whole calls without an index", modeltest.Answer{Lines: []string{
-			event(`{"choices":[{"index":0,"delta":{"tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":null}]}`),
-			event(`{"choices":[{"index":0,"delta":{"tool_calls":[{"id":"b","type":"function","function":{"name":"ls","arguments":"{\"path\":\".\"}"}}]},"finish_reason":null}]}`),
-			event(`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`), event(`[DONE]`)}},
+				{WireID: "a", Name: "ls", Arguments: `{"path":"one"}`}, {WireID: "b", Name: "ls", Arguments: `{"path":"two","n":12345678901234567890}`},
+			}},
+		},
+		{
+			"malformed arguments are kept as received",
+			modeltest.Answer{Calls: []modeltest.Call{{ID: "a", Name: "ls", Arguments: `{"path": "x`}}},
+			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{{WireID: "a", Name: "ls", Arguments: `{"path": "x`}}},
+		},
+		{
+			"no arguments",
+			modeltest.Answer{Calls: []modeltest.Call{{ID: "a", Name: "ls"}}},
+			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{{WireID: "a", Name: "ls", Arguments: "{}"}}},
+		},
+		{
+			"whole calls without an index",
+			modeltest.Answer{Lines: []string{
+				event(`{"choices":[{"index":0,"delta":{"tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":null}]}`),
+				event(`{"choices":[{"index":0,"delta":{"tool_calls":[{"id":"b","type":"function","function":{"name":"ls","arguments":"{\"path\":\".\"}"}}]},"finish_reason":null}]}`),
+				event(`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`), event(`[DONE]`),
+			}},
 			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{
-				{WireID: "a", Name: "ls", Arguments: `{}`}, {WireID: "b", Name: "ls", Arguments: `{"path":"."}`}}}},
-		{"finish reason without [DONE], comments and carriage returns between", modeltest.Answer{Lines: []string{
-			": ping\n\n", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\r\n\r\n"}},
-			domain.ModelAnswer{Text: "x", Finish: domain.FinishStop}},
-		{"a call as text", modeltest.Answer{Text: `<tool_call>{"name":"ls","arguments":{"path":"."}}</tool_call>`},
-			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{{Name: "ls", Arguments: `{"path":"."}`}}}},
+				{WireID: "a", Name: "ls", Arguments: `{}`}, {WireID: "b", Name: "ls", Arguments: `{"path":"."}`},
+			}},
+		},
+		{
+			"finish reason without [DONE], comments and carriage returns between",
+			modeltest.Answer{Lines: []string{
+				": ping\n\n", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\r\n\r\n",
+			}},
+			domain.ModelAnswer{Text: "x", Finish: domain.FinishStop},
+		},
+		{
+			"a call as text",
+			modeltest.Answer{Text: `<tool_call>{"name":"ls","arguments":{"path":"."}}</tool_call>`},
+			domain.ModelAnswer{Finish: domain.FinishTools, ToolCalls: []domain.RequestedCall{{Name: "ls", Arguments: `{"path":"."}`}}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -205,7 +228,8 @@ func TestKey(t *testing.T) {
 
 func TestModelsAndContext(t *testing.T) {
 	_, p := start(t, modeltest.Script{Models: []modeltest.Model{
-		{Name: "scripted", ContextTokens: 9000}, {Name: "text-embed", Capabilities: []string{"completion"}}, {Name: "v", Capabilities: []string{"embedding"}}}})
+		{Name: "scripted", ContextTokens: 9000}, {Name: "text-embed", Capabilities: []string{"completion"}}, {Name: "v", Capabilities: []string{"embedding"}},
+	}})
 	models, err := p.Models(t.Context())
 	if want := `[{"provider":"openai","name":"scripted","tools":true,"contextTokens":9000}]`; err != nil || asJSON(t, models) != want {
 		t.Errorf("got %s, %v", asJSON(t, models), err)
@@ -232,7 +256,8 @@ func TestConversationSentBack(t *testing.T) {
 	req.Messages = append(req.Messages,
 		&domain.Message{Role: domain.RoleAssistant, Thinking: "hm", ToolCalls: []domain.RequestedCall{
 			{CallID: "call_A", WireID: "w1", Name: "ls", Arguments: `{"n":12345678901234567890}`},
-			{CallID: "call_B", Name: "ls", Arguments: `{"path": "a`}}},
+			{CallID: "call_B", Name: "ls", Arguments: `{"path": "a`},
+		}},
 		&domain.Message{Role: domain.RoleTool, Text: "one", ToolName: "ls", WireID: "w1", CallID: "call_A"},
 		&domain.Message{Role: domain.RoleTool, Text: "bad", ToolName: "ls", CallID: "call_B"})
 	if _, err := p.Next(t.Context(), req, func(domain.Delta) {}); err != nil {

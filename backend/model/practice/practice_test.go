@@ -34,6 +34,7 @@ type talk struct {
 }
 
 func newTalk(t *testing.T) *talk {
+	t.Helper()
 	return &talk{t: t, p: provider(t), messages: []*domain.Message{{Role: domain.RoleSystem, Text: "You work."}}}
 }
 

@@ -77,9 +77,11 @@ type worksite struct {
 func (w *worksite) carryOut(call domain.RequestedCall) string {
 	w.t.Helper()
 	var in struct {
-		Path, Old_string, New_string, Content, Command, Pattern, Name string
-		Limit, Offset                                                 int
-		Items                                                         []domain.PlanItem
+		Path, Content, Command, Pattern, Name string
+		OldString                             string `json:"old_string"`
+		NewString                             string `json:"new_string"`
+		Limit, Offset                         int
+		Items                                 []domain.PlanItem
 	}
 	dec := json.NewDecoder(strings.NewReader(call.Arguments))
 	dec.DisallowUnknownFields()
@@ -99,10 +101,10 @@ func (w *worksite) carryOut(call domain.RequestedCall) string {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if n := strings.Count(string(raw), in.Old_string); n != 1 || !w.read[in.Path] {
+		if n := strings.Count(string(raw), in.OldString); n != 1 || !w.read[in.Path] {
 			w.t.Errorf("edit of %s: old_string stands %d times; read before: %v", in.Path, n, w.read[in.Path])
 		}
-		w.write(in.Path, strings.Replace(string(raw), in.Old_string, in.New_string, 1))
+		w.write(in.Path, strings.Replace(string(raw), in.OldString, in.NewString, 1))
 	case "write":
 		w.write(in.Path, in.Content)
 	case "bash":

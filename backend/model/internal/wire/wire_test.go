@@ -56,7 +56,8 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(a.body), Request: req}, nil
 }
 
-func exchange(t *testing.T, x *Exchange, base http.RoundTripper) *http.Response {
+// exchange sends a request and returns the answer's body, which the test's end closes.
+func exchange(t *testing.T, x *Exchange, base http.RoundTripper) io.Reader {
 	t.Helper()
 	req, err := http.NewRequestWithContext(x.Context(t.Context()), http.MethodPost, "http://models.example/", strings.NewReader(`{"messages":[]}`))
 	if err != nil {
@@ -67,17 +68,17 @@ func exchange(t *testing.T, x *Exchange, base http.RoundTripper) *http.Response 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	return res.Body
 }
 
 func TestLinesOneByOne(t *testing.T) {
 	long := strings.Repeat("x", 40_000) // longer than the read buffer
 	x := &Exchange{SkipBlank: true}
-	res := exchange(t, x, answering{200, strings.NewReader("one\n\n  \ntwo\r\n" + long + "\nlast")})
+	body := exchange(t, x, answering{200, strings.NewReader("one\n\n  \ntwo\r\n" + long + "\nlast")})
 	var got []string
 	buf := make([]byte, 1<<20)
 	for {
-		n, err := res.Body.Read(buf)
+		n, err := body.Read(buf)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -97,21 +98,21 @@ func TestLinesOneByOne(t *testing.T) {
 func TestBrokenBodies(t *testing.T) {
 	broken := errors.New("reset")
 	x := &Exchange{}
-	res := exchange(t, x, answering{200, io.MultiReader(strings.NewReader("one\nhal"), iotest.ErrReader(broken))})
-	got, err := io.ReadAll(res.Body)
+	body := exchange(t, x, answering{200, io.MultiReader(strings.NewReader("one\nhal"), iotest.ErrReader(broken))})
+	got, err := io.ReadAll(body)
 	if string(got) != "one\n" || !errors.Is(err, broken) || !errors.Is(x.ReadErr(), broken) {
 		t.Errorf("half a line: got %q, %v, %v", got, err, x.ReadErr())
 	}
 
 	x = &Exchange{}
-	res = exchange(t, x, answering{200, io.LimitReader(zeros{}, MaxLine+1<<20)})
-	if _, err := io.Copy(io.Discard, res.Body); !errors.Is(err, ErrLineTooLong) || !errors.Is(x.ReadErr(), ErrLineTooLong) {
+	body = exchange(t, x, answering{200, io.LimitReader(zeros{}, MaxLine+1<<20)})
+	if _, err := io.Copy(io.Discard, body); !errors.Is(err, ErrLineTooLong) || !errors.Is(x.ReadErr(), ErrLineTooLong) {
 		t.Errorf("an endless line: %v", err)
 	}
 
 	x = &Exchange{}
-	res = exchange(t, x, answering{500, io.LimitReader(zeros{}, 1<<20)})
-	if got, err := io.ReadAll(res.Body); err != nil || len(got) != maxErrorBody || !bytes.Equal(got, x.ErrorBody()) || x.Status() != 500 {
+	body = exchange(t, x, answering{500, io.LimitReader(zeros{}, 1<<20)})
+	if got, err := io.ReadAll(body); err != nil || len(got) != maxErrorBody || !bytes.Equal(got, x.ErrorBody()) || x.Status() != 500 {
 		t.Errorf("an error's body: %d bytes kept, %v", len(x.ErrorBody()), err)
 	}
 }
@@ -128,7 +129,7 @@ func (zeros) Read(p []byte) (int, error) {
 func TestSawDone(t *testing.T) {
 	for body, want := range map[string]bool{"data: {}\n\ndata: [DONE]\n\n": true, "data:[DONE]": true, "data: {\"x\":\"[DONE]\"}\n": false, "[DONE]\n": false} {
 		x := &Exchange{}
-		if _, err := io.Copy(io.Discard, exchange(t, x, answering{200, strings.NewReader(body)}).Body); err != nil || x.SawDone() != want {
+		if _, err := io.Copy(io.Discard, exchange(t, x, answering{200, strings.NewReader(body)})); err != nil || x.SawDone() != want {
 			t.Errorf("%q: %v, %v", body, x.SawDone(), err)
 		}
 	}
