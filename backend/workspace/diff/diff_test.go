@@ -114,7 +114,7 @@ func TestTakeAndDropAreByteExact(t *testing.T) {
 		post := edited(t, pre)
 		f := Compare("f.txt", pre, post)
 		if f.Binary {
-			if !IsBinary(pre) && !IsBinary(post) {
+			if !parse(pre).binary && !parse(post).binary {
 				t.Fatal("text taken for binary")
 			}
 			return

@@ -90,6 +90,3 @@ func decode16(s string, enc encoding) string {
 	}
 	return string(utf16.Decode(units))
 }
-
-// IsBinary reports whether content has no lines to show.
-func IsBinary(content []byte) bool { return parse(content).binary }
