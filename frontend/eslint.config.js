@@ -97,6 +97,7 @@ export default ts.config(
   {
     files: ['**/*.test.ts', 'e2e/**', '*.config.ts', '*.config.js'],
     languageOptions: { globals: { ...globals.node, ...globals.browser } },
+    rules: { '@typescript-eslint/unbound-method': 'off' },
   },
   { files: ['*.js'], extends: [ts.configs.disableTypeChecked] },
 );

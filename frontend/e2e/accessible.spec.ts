@@ -58,7 +58,10 @@ for (const theme of themes) {
     await page.getByRole('tab', { name: 'Run' }).click();
     await expectAccessible(page);
     await page.getByRole('tab', { name: 'Artifacts' }).click();
-    await page.getByRole('button', { name: /report\.md/ }).click();
+    await page
+      .getByRole('tabpanel')
+      .getByRole('button', { name: /report\.md/ })
+      .click();
     await expect(page.getByText('Produced', { exact: true })).toBeVisible();
     await expectAccessible(page);
 

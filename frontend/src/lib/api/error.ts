@@ -20,6 +20,11 @@ export class ApiError extends Error {
 /** Wraps whatever was thrown, so that a screen only ever meets one kind of error. */
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
+  // The window's own methods fail with the server's shape.
+  if (typeof thrown === 'object' && thrown !== null && 'code' in thrown && 'message' in thrown) {
+    const { code, message, hint } = thrown as { code: ErrorCode; message: string; hint?: string };
+    return new ApiError(code, String(message), hint ?? '');
+  }
   if (thrown instanceof Error) return new ApiError('internal', thrown.message, '', thrown.stack ?? '');
   return new ApiError('internal', String(thrown));
 }

@@ -6,6 +6,7 @@ interface Native {
   OpenURL(url: string): Promise<void>;
   OpenPath(path: string): Promise<void>;
   Notify(title: string, text: string): Promise<void>;
+  TakeOpened(): Promise<string[] | null>;
 }
 
 interface WindowRuntime {
@@ -37,12 +38,14 @@ export interface Platform {
    * 'download' where the browser does it by itself, null when cancelled.
    */
   pickSave(name: string): Promise<string | null>;
-  openUrl(url: string): void;
-  /** Opens a file or folder with the system's program; undefined where that is impossible. */
-  openPath?: (path: string) => void;
+  openUrl(url: string): Promise<void>;
+  /** Shows a file or folder in the file manager; undefined where that is impossible. */
+  openPath?: (path: string) => Promise<void>;
   notify(title: string, text: string): void;
   /** Calls back for files dropped anywhere on the page; returns the end of it. */
   onDrop(drop: (drop: Drop) => void): () => void;
+  /** Calls back for paths that Worksite was started with, or that a second start handed over. */
+  onOpened(opened: (paths: string[]) => void): () => void;
 }
 
 export function platform(page: Window): Platform {
@@ -66,9 +69,10 @@ function windowPlatform(
       return paths.length > 0 ? { paths } : null;
     },
     pickSave: async (name) => (await native.PickSave(name)) || null,
-    openUrl: (url) => void native.OpenURL(url),
-    openPath: (path) => void native.OpenPath(path),
-    notify: (title, text) => void native.Notify(title, text),
+    openUrl: (url) => native.OpenURL(url),
+    openPath: (path) => native.OpenPath(path),
+    // Where the desktop shows no notifications, the page still tells.
+    notify: (title, text) => void native.Notify(title, text).catch(() => undefined),
     onDrop(drop) {
       const off = runtime?.EventsOn('files.dropped', (data) => {
         const { x, y, paths } = data as { x: number; y: number; paths: string[] | null };
@@ -79,6 +83,14 @@ function windowPlatform(
         off?.();
         stop();
       };
+    },
+    onOpened(opened) {
+      const take = () =>
+        void native.TakeOpened().then((paths) => {
+          if (paths?.length) opened(paths);
+        });
+      take();
+      return runtime?.EventsOn('files.opened', take) ?? (() => undefined);
     },
   };
 }
@@ -100,7 +112,10 @@ function browserPlatform(page: Window, mac: boolean): Platform {
         input.click();
       }),
     pickSave: () => Promise.resolve('download'),
-    openUrl: (url) => void page.open(url, '_blank', 'noopener,noreferrer'),
+    openUrl(url) {
+      page.open(url, '_blank', 'noopener,noreferrer');
+      return Promise.resolve();
+    },
     notify(title, text) {
       if (!('Notification' in page)) return;
       if (Notification.permission === 'granted') new Notification(title, { body: text });
@@ -118,6 +133,7 @@ function browserPlatform(page: Window, mac: boolean): Platform {
         stop();
       };
     },
+    onOpened: () => () => undefined,
   };
 }
 

@@ -104,7 +104,7 @@ describe('Transport', () => {
     resyncs = 0;
     let n = 0;
     transport = new Transport({
-      client: server as unknown as { raw: typeof server.raw },
+      client: server,
       onFrames: (frames) => seen.push(...frames.flatMap((f) => (f.event ? [f.event.pos] : []))),
       resync: () => {
         if (!server.up) return Promise.reject(new ApiError('offline', 'down'));

@@ -39,7 +39,7 @@ const layers: Record<Layer, string> = {
 const verdicts: Record<Verdict, string> = { allow: 'allows', ask: 'asks', refuse: 'refuses' };
 const presences: Record<Presence, string> = { yes: 'Yes', no: 'No', unknown: 'Unknown' };
 const callStates: Record<CallState, string> = {
-  requested: 'Requested',
+  requested: 'In line',
   waits: 'Waits for you',
   executing: 'Running',
   done: 'Done',
@@ -252,6 +252,7 @@ export const en = {
     archivedNone:
       'No session is archived. Archiving takes one out of the side bar and keeps its whole record.',
     relink: 'Find its folder again…',
+    reveal: 'Show in the file manager',
     empty: 'Open a folder, or drop one here.',
   },
   home: {
@@ -304,9 +305,6 @@ export const en = {
       [plural(steps, 'step', 'steps'), tokens > 0 ? `${short(tokens)} tokens` : '', time]
         .filter(Boolean)
         .join(' · '),
-    openLinkTitle: 'Open this link in your browser?',
-    openLinkText: 'It was written by the model. Worksite itself loads nothing from it.',
-    openLink: 'Open in browser',
     image: (alt: string) => `Image not loaded: ${alt || 'no description'}`,
     notes: {
       model: (m: string) => `Model from here: ${m}`,
@@ -341,6 +339,13 @@ export const en = {
       revoked: 'A standing permission was taken back',
       moved: 'The conversation goes on from an earlier message',
     },
+  },
+  link: {
+    title: 'Open this link in your browser?',
+    text: 'It was written by the model. Worksite itself loads nothing from it.',
+    open: 'Open in browser',
+    cancel: 'Cancel',
+    close: 'Close',
   },
   call: {
     states: callStates,
@@ -504,6 +509,7 @@ export const en = {
     revision: (n: number) => `v${n}`,
     save: 'Save…',
     savedTo: (path: string) => `Saved to ${path}`,
+    reveal: 'Show in the file manager',
     adopt: 'Adopt',
     adoptHint: 'You take it as it is. Saving it does the same.',
     validate: 'Mark as checked',
@@ -634,7 +640,7 @@ export const en = {
     session: 'Drop to attach to this session',
     workspace: 'Drop a folder to open it as a workspace',
     noFolderInBrowser: 'A browser does not tell where a dropped folder is. Type its path instead.',
-    sessionFirst: 'Open or start a session first; then dropped files are attached to it.',
+    taskName: 'Dropped files',
   },
   groups: {
     go: 'Go',

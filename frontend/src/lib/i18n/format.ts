@@ -58,13 +58,13 @@ export function relative(at: string, now: number): string {
   return day.format(t);
 }
 
-/** The same within a sentence: "4 min ago". */
+/** The same within a sentence: "4 min ago". Used in markup. @public */
 export function ago(at: string, now: number): string {
   const text = relative(at, now);
   return text.endsWith('min') ? `${text} ago` : text;
 }
 
-/** The exact time, for hovering. */
+/** The exact time, for hovering. Used in markup. @public */
 export function exactly(at: string): string {
   const t = Date.parse(at);
   return Number.isNaN(t) ? '' : exact.format(t);

@@ -1,4 +1,5 @@
 import { en } from './en';
+import * as format from './format';
 
 /** The shape every language must fill. */
 export type Catalogue = typeof en;
@@ -6,4 +7,4 @@ export type Catalogue = typeof en;
 /** The texts of the interface. */
 export const t: Catalogue = en;
 
-export * as format from './format';
+export { format };

@@ -145,7 +145,7 @@ describe('reduce', () => {
   it('takes a kind it does not know as an event without a row', () => {
     const s = new Script();
     s.message('x');
-    s.add('weather.changed' as Kind, {} as never);
+    s.add('weather.changed' as Kind, {});
     const fold = reduceAll(emptyFold, s.events);
     expect(fold.lastSeq).toBe(2);
     expect(fold.items).toHaveLength(1);

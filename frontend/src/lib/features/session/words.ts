@@ -10,9 +10,9 @@ export function modelName(model: ModelRef): string {
 /** Verb, object and result of a call's one line. */
 export function callWords(call: Call): { verb: string; object: string; result: string; bad: boolean } {
   const family = familyOf(call.name);
-  const active = call.state === 'executing' || call.state === 'requested' || call.state === 'waits';
+  const active = call.state === 'executing';
   const words = call.name === 'ls' ? t.call.listed : t.call.verbs[family];
-  const form = active ? 'doing' : call.state === 'refused' || call.state === 'unknown' ? 'wanted' : 'did';
+  const form = active ? 'doing' : call.state === 'done' || call.state === 'failed' ? 'did' : 'wanted';
   const verb = family === 'other' ? t.call.called(call.name) : words[form];
   return { verb, object: objectOf(call).split('\n')[0] ?? '', ...result(call) };
 }
@@ -25,6 +25,8 @@ function result(call: Call): { result: string; bad: boolean } {
       return { result: t.call.states.refused, bad: true };
     case 'unknown':
       return { result: t.call.states.unknown, bad: true };
+    case 'requested':
+      return { result: t.call.states.requested, bad: false };
     case 'waits':
       return { result: t.call.states.waits, bad: false };
     case 'done': {

@@ -11,6 +11,8 @@ interface Language {
   line: string[];
   block: [string, string] | null;
   quotes: string;
+  /** Words may hold digits and signs (file names): numbers are not marked. */
+  loose?: boolean;
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
@@ -156,13 +158,13 @@ export function highlight(line: string, language: string | null): Piece[] {
       i += text.length;
       continue;
     }
-    const number = /^\d[\w.]*/.exec(rest);
+    const number = lang.loose ? null : /^\d[\w.]*/.exec(rest);
     if (number) {
       push(number[0], 'number');
       i += number[0].length;
       continue;
     }
-    const word = /^[A-Za-z_$][\w$]*/.exec(rest);
+    const word = (lang.loose ? /^[\w./-]+/ : /^[A-Za-z_$][\w$]*/).exec(rest);
     if (word) {
       const text = word[0];
       const key = lang === sql ? text.toLowerCase() : text;

@@ -39,6 +39,12 @@ function makeMarked(words: MarkdownWords): Marked {
           .join('\n');
         return `<pre tabindex="0"><code>${body}</code></pre>`;
       },
+      // A head without words is no head to a screen reader.
+      tablecell({ tokens, header, align }) {
+        const inner = this.parser.parseInline(tokens);
+        const tag = header && inner.trim() !== '' ? 'th' : 'td';
+        return `<${tag}${align ? ` align="${align}"` : ''}>${inner}</${tag}>\n`;
+      },
       checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
     },
   });
