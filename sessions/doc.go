@@ -35,6 +35,7 @@
 //	heads/checkpoint         the newest signed head
 //	sessions.db.damaged-T    a damaged ledger, set aside whole at time T
 //	sessions.db.before-N-T   the ledger before migration N
+//	sessions.db-gate, -turn  empty; their locks make the stores of a folder take turns
 //	sessions.db.suspect      mark: a read met damage, look at the whole file at the next start
 //
 // # Byte layout of an event

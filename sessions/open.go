@@ -105,7 +105,9 @@ func open(ctx context.Context, cfg Config, steps fs.FS) (*Store, error) {
 	}
 	s.cell = cellOf(s.key)
 	how := toRead
+	done := newTurn(s.path).take()
 	c, err := s.openFile(ctx, steps)
+	done()
 	if cannotWrite(err) {
 		s.frozen = s.explain("append event", err)
 		how, err = s.openFrozen(ctx, steps, err)

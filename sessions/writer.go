@@ -44,6 +44,7 @@ type op struct {
 type writer struct {
 	*conn
 	s       *Store
+	turn    turn
 	known   bool  // whether the memory below is of any worth
 	version int64 // data version that it belongs to
 	log     treeLog
@@ -164,6 +165,7 @@ func (w *writer) commit(ops []*op) {
 }
 
 func (w *writer) transact(ops []*op) (err error) {
+	defer w.turn.take()()
 	if _, err := w.exec(qBegin); err != nil {
 		return err
 	}
