@@ -348,6 +348,24 @@ func TestStaleTemporariesAreSwept(t *testing.T) {
 	}
 }
 
+// A version that is just being replaced is old by its time and new by its name.
+func TestAVersionBeingReplacedStays(t *testing.T) {
+	f := newFixture(t, Limits{})
+	name := filepath.Join(f.dir, ".worksite-0123456789abcdef.tmp")
+	f.write(t, filepath.Base(name), "the old version, for a moment")
+	old := time.Now().Add(-24 * time.Hour)
+	if err := os.Chtimes(name, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Lstat(name); err != nil || statOf(fi).ctime == 0 {
+		t.Skip("skipped: this system does not say when a name was given")
+	}
+	f.scan(t)
+	if _, err := os.Stat(name); err != nil {
+		t.Fatal("it went")
+	}
+}
+
 func TestWalk(t *testing.T) {
 	f := newFixture(t, Limits{})
 	f.write(t, ".gitignore", "*.log\n")

@@ -284,7 +284,13 @@ func (w *walker) dir(t dirTask) (*folder, []dirTask, error) {
 const staleTemp = time.Hour
 
 func (w *walker) sweep(dir string, d fs.DirEntry) {
-	if fi, err := d.Info(); err == nil && (fi.Mode().IsRegular() || fi.Mode()&fs.ModeSymlink != 0) && w.s.now().Sub(fi.ModTime()) > staleTemp {
+	fi, err := d.Info()
+	if err != nil || !fi.Mode().IsRegular() && fi.Mode()&fs.ModeSymlink == 0 {
+		return
+	}
+	// A version that is being replaced keeps its old time; only its name is new.
+	st := statOf(fi)
+	if w.s.now().Sub(time.Unix(0, max(st.mtime, st.ctime))) > staleTemp {
 		_ = w.root.Remove(filepath.FromSlash(join(dir, d.Name())))
 	}
 }
