@@ -1,26 +1,41 @@
 #!/usr/bin/env bash
-# Vets for macOS and Windows every package that needs no cgo, and says which ones
-# were left out and why. Those are the packages over SQLite; everything else must
-# compile for the three systems from this one.
+# Vets for macOS and Windows every package that needs no cgo. Those over SQLite
+# need a C compiler for the other system and are left out, by name; one whose
+# tests alone need SQLite is compiled, without its tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# A package needs cgo when it, or something below it outside the standard library, has C in it.
-all=$(CGO_ENABLED=1 go list -deps -f '{{if not .Standard}}{{.ImportPath}} {{len .CgoFiles}} {{join .Deps ","}}{{end}}' ./...)
-mapfile -t left_out < <(awk '
-  { name[NR] = $1; deps[NR] = "," $1 "," $3 ","; if ($2 > 0) c[$1] = 1 }
+# One line per package, test variant and test binary: its path, whether it has C
+# in it, and all that is below it.
+listed=$(CGO_ENABLED=1 go list -deps -test \
+  -f '{{if not .Standard}}{{.ImportPath}}|{{len .CgoFiles}}|{{join .Deps ","}}{{end}}' ./...)
+# With C in it or below it: "whole NAME" for a package itself, "tests NAME" for its tests.
+over_c=$(awk -F'|' '
+  NF == 3 { n++; path[n] = $1; deps[n] = "," $3 ","; if ($2 > 0) { c[$1] = 1; has[n] = 1 } }
   END {
-    for (i = 1; i <= NR; i++) {
-      if (name[i] !~ /^worksite(\/|$)/) continue
-      for (p in c) if (index(deps[i], "," p ",")) { print name[i]; break }
+    for (i = 1; i <= n; i++) {
+      if (path[i] !~ /^worksite/) continue
+      found = has[i]
+      for (p in c) if (index(deps[i], "," p ",")) found = 1
+      if (!found) continue
+      name = path[i]
+      if (match(name, /\[.*\.test\]$/)) { name = substr(name, RSTART + 1, RLENGTH - 7); print "tests", name }
+      else if (sub(/\.test$/, "", name)) print "tests", name
+      else print "whole", name
     }
-  }' <<<"$all" | sort)
+  }' <<<"$listed" | sort -u)
+whole=$(awk '$1 == "whole" { print $2 }' <<<"$over_c" | sort)
+tests=$(awk '$1 == "tests" { print $2 }' <<<"$over_c" | sort | comm -23 - <(printf '%s\n' "$whole"))
 
 for system in darwin windows; do
-  # Listed per system: a package may consist of files for another one only.
-  mapfile -t here < <(CGO_ENABLED=0 GOOS=$system go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... 2>/dev/null | sort)
-  mapfile -t checked < <(comm -23 <(printf '%s\n' "${here[@]}") <(printf '%s\n' "${left_out[@]+"${left_out[@]}"}"))
-  CGO_ENABLED=0 GOOS=$system go vet "${checked[@]}"
-  printf 'vet-cross: %s: %d packages are clean\n' "$system" "${#checked[@]}"
+  # Listed per system: a package may have files for another one only.
+  here=$(CGO_ENABLED=0 GOOS=$system go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep . | sort)
+  mapfile -t clean < <(comm -23 <(printf '%s\n' "$here") <(printf '%s\n%s\n' "$whole" "$tests" | sort))
+  mapfile -t compiled < <(comm -12 <(printf '%s\n' "$here") <(printf '%s\n' "$tests"))
+  CGO_ENABLED=0 GOOS=$system go vet "${clean[@]}"
+  if ((${#compiled[@]} > 0)); then CGO_ENABLED=0 GOOS=$system go build -o /dev/null "${compiled[@]}"; fi
+  printf 'vet-cross: %s: %d packages vetted, %d compiled\n' "$system" "${#clean[@]}" "${#compiled[@]}"
 done
-printf 'vet-cross: left out, since SQLite is C:%s\n' "$(printf ' %s' "${left_out[@]+"${left_out[@]#worksite/}"}")"
+short() { sed 's|^worksite/||' | tr '\n' ' '; }
+printf 'vet-cross: compiled only, since their tests need SQLite: %s\n' "$(short <<<"$tests")"
+printf 'vet-cross: left out, since they need SQLite: %s\n' "$(short <<<"$whole")"

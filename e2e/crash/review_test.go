@@ -10,7 +10,8 @@ import (
 
 // state is what a person sees of a session's changes.
 type state struct {
-	Files []struct {
+	Accepted, Rejected int
+	Files              []struct {
 		Path, Status string
 		Pre, Post    domain.Hash
 		ByYou        bool
@@ -19,7 +20,7 @@ type state struct {
 
 // reviews are the commands of the review, each after the one before it. They name
 // files, so that what is known of the log does not matter.
-var reviews = []string{"accept f0.txt", "reject f1.txt", "reject old.txt", "restore f0.txt f2.txt", "undo"}
+var reviews = []string{"accept f1.txt", "reject f2.txt", "reject old.txt", "restore f0.txt f1.txt", "undo"}
 
 // review carries the review out and returns what the person sees at the end. arm
 // names a fail point for each command, "" for none, and what to do when it was hit.
@@ -58,6 +59,7 @@ func (s *site) review(arm func(command string) (point string, hit func())) (seen
 	lines := strings.Split(seen, "\n")
 	var v state
 	s.decode(&v, "workspace", "diff", s.session, "--json")
+	lines = append(lines, fmt.Sprintf("%d hunks accepted, %d rejected", v.Accepted, v.Rejected))
 	for _, f := range v.Files {
 		if f.Path != "log.txt" {
 			lines = append(lines, fmt.Sprintf("%+v", f))
