@@ -34,6 +34,11 @@ func (s *Store) Apply(ctx context.Context, h *Handle, changes ...Change) error {
 		if c.Session != r.session {
 			return domain.Errorf(domain.CodeInvalid, "changes of several sessions cannot be applied at once")
 		}
+		if len(c.Hunks) == 0 && len(c.all) == 0 && c.Kind != ChangeRestore { // as the ledger has it
+			if c.all, err = r.allOf(c); err != nil {
+				return err
+			}
+		}
 		if c.Kind == ChangeAccept {
 			accepts = append(accepts, c)
 			continue
@@ -99,6 +104,19 @@ func (s *Store) applied(ctx context.Context, c Change) error {
 		return fmt.Errorf("remember %s of %s: %w", c.Kind, c.Path, err)
 	}
 	return nil
+}
+
+// allOf names the hunks that an answer to a whole file was for.
+func (r *review) allOf(c Change) ([]string, error) {
+	base, post := imageFrom(c.Before, 0), imageFrom(c.After, 0)
+	if c.Kind == ChangeReject {
+		base, post = imageFrom(c.File.Post, c.File.PostMode), imageFrom(c.File.Pre, c.File.PreMode)
+	}
+	f, err := r.compare(c.Path, base, post)
+	if err != nil {
+		return nil, err
+	}
+	return hunksOf(f), nil
 }
 
 func answered(ctx context.Context, tx *sql.Tx, c Change, how string) error {

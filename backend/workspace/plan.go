@@ -156,12 +156,7 @@ func (r *review) answer(ctx context.Context, kind ChangeKind, path string, pre, 
 		return c, err
 	}
 	if len(hunks) == 0 {
-		for _, h := range f.Hunks {
-			c.all = append(c.all, h.ID)
-		}
-		if len(c.all) == 0 {
-			c.all = []string{"file"} // no hunks to count by: one answer
-		}
+		c.all = hunksOf(f)
 		return r.whole(ctx, c, pre, post)
 	}
 	chosen := map[int]bool{}
@@ -194,6 +189,18 @@ func (r *review) answer(ctx context.Context, kind ChangeKind, path string, pre, 
 	}
 	c.set(from, to)
 	return c, nil
+}
+
+// hunksOf names all hunks of a file that is answered as a whole.
+func hunksOf(f *diff.File) []string {
+	var all []string
+	for _, h := range f.Hunks {
+		all = append(all, h.ID)
+	}
+	if len(all) == 0 {
+		all = []string{"file"} // no hunks to count by: one answer
+	}
+	return all
 }
 
 // set fills in the versions that the change replaces and leaves.

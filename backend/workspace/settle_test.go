@@ -76,3 +76,28 @@ func TestSettleLeavesWhatIsYours(t *testing.T) {
 		t.Errorf("applied outright it would not even conflict (%s): the test shows nothing", code)
 	}
 }
+
+// R55: an answer to a whole file counts its hunks, also when a later process
+// carries it out from the ledger.
+func TestSettleCountsWholeFiles(t *testing.T) {
+	for _, kind := range []ChangeKind{ChangeAccept, ChangeReject} {
+		f := newFixture(t)
+		f.write("a", tenLines)
+		f.base()
+		f.agent("a", "agent\n2\n3\n4\n5\n6\n7\n8\n9\nagent\n")
+		old := time.Now().Add(-time.Minute)
+		must(t, os.Chtimes(filepath.Join(f.dir, "a"), old, old))
+		plan := f.PlanAccept
+		if kind == ChangeReject {
+			plan = f.PlanReject
+		}
+		c, err := plan(ctx, f.session, f.h, "a", nil, domain.Hash{})
+		must(t, err)
+		for range 2 {
+			must(t, f.Settle(ctx, f.h, time.Now(), ChangesOf(f.session, c.Payload("person"))...))
+		}
+		if now := f.changes(); now.Accepted+now.Rejected != 2 || len(now.Files) != 0 {
+			t.Errorf("%s: %+v", kind, now)
+		}
+	}
+}
