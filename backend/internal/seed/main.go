@@ -1,6 +1,6 @@
 // Command seed writes one long session into a data folder, for tests and
 // measurements of the page: every event is appended, chained and signed as in
-// real work, only nothing was done. It prints the session's id.
+// real work, only nothing was done. It prints the session's id first.
 package main
 
 import (
@@ -17,15 +17,16 @@ import (
 func main() {
 	home := flag.String("home", "", "the data folder")
 	events := flag.Int("events", 100_000, "how many events to write, about")
+	rate := flag.Int("rate", 0, "events per second; 0 is as fast as it goes")
 	title := flag.String("title", "A long session", "the session's title")
 	flag.Parse()
-	if err := run(context.Background(), *home, *events, *title); err != nil {
+	if err := run(context.Background(), *home, *events, *rate, *title); err != nil {
 		fmt.Fprintln(os.Stderr, "seed:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, home string, events int, title string) error {
+func run(ctx context.Context, home string, events, rate int, title string) error {
 	if home == "" {
 		return domain.Errorf(domain.CodeInvalid, "-home names the data folder to write into")
 	}
@@ -38,16 +39,21 @@ func run(ctx context.Context, home string, events int, title string) error {
 	if err := s.begin(ctx, title); err != nil {
 		return err
 	}
+	fmt.Println(s.session)
+	batch := 100
+	if rate > 0 {
+		batch = max(1, rate/20/6) // about twenty batches a second
+	}
+	begun := time.Now()
 	for s.written < int64(events)-2 {
-		if err := s.steps(ctx); err != nil {
+		if err := s.steps(ctx, batch); err != nil {
 			return err
 		}
+		if rate > 0 {
+			time.Sleep(time.Until(begun.Add(time.Duration(s.written) * time.Second / time.Duration(rate))))
+		}
 	}
-	if err := s.end(ctx); err != nil {
-		return err
-	}
-	fmt.Println(s.session)
-	return nil
+	return s.end(ctx)
 }
 
 var model = domain.ModelRef{Provider: "practice", Name: "sample"}
@@ -75,10 +81,10 @@ func (w *writer) begin(ctx context.Context, title string) error {
 	return err
 }
 
-// steps appends a hundred steps of six events: an answer with a call, and the call.
-func (w *writer) steps(ctx context.Context) error {
+// steps appends n steps of six events: an answer with a call, and the call.
+func (w *writer) steps(ctx context.Context, n int) error {
 	var batch []domain.Payload
-	for range 100 {
+	for range n {
 		w.step++
 		call := domain.NewCallID()
 		path := fmt.Sprintf("src/part%d/file%04d.py", w.step%12, w.step)
