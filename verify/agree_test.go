@@ -13,7 +13,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
 	"worksite-verify/check"
 )
 

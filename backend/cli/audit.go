@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-
 	"worksite-verify/check"
 
 	"worksite/backend/domain"

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 	"worksite-verify/check"
 
 	"worksite/backend/domain"
