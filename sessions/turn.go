@@ -14,30 +14,41 @@ import (
 //
 // It keeps order only. When a turn does not come in time, or there can be no lock
 // files, the engine's lock decides alone, as it does in any case.
-type turn struct{ gate, lock string }
+type turn struct {
+	gate, lock string
+	contended  bool // the last one had to be waited for
+}
 
-func newTurn(path string) turn { return turn{path + "-gate", path + "-turn"} }
+const (
+	turnTimeout = 2 * busyTimeout
+	turnPause   = time.Millisecond // between two looks
+)
+
+func newTurn(path string) *turn { return &turn{gate: path + "-gate", lock: path + "-turn"} }
 
 // take waits for the turn and returns how to give it back.
-func (t turn) take() (done func()) {
-	deadline := time.Now().Add(busyTimeout)
-	gate := waitLock(t.gate, deadline)
-	lock := waitLock(t.lock, deadline)
+func (t *turn) take() (done func()) {
+	if t.contended {
+		time.Sleep(turnPause) // as those do who wait: nobody is favoured for being awake
+	}
+	deadline := time.Now().Add(turnTimeout)
+	gate, first := waitLock(t.gate, deadline)
+	lock, second := waitLock(t.lock, deadline)
+	t.contended = first || second
 	release(gate)
 	return func() { release(lock) }
 }
 
-// waitLock polls, because a lock that is waited for cannot be given up on. It
-// returns nil when the lock was not to be had.
-func waitLock(path string, deadline time.Time) *filelock.Lock {
-	pause := 100 * time.Microsecond
+// waitLock polls, because a lock that is waited for cannot be given up on. The lock
+// is nil when it was not to be had.
+func waitLock(path string, deadline time.Time) (l *filelock.Lock, waited bool) {
 	for {
 		l, err := filelock.Try(path)
 		if l != nil || err != nil || time.Now().After(deadline) {
-			return l
+			return l, waited
 		}
-		time.Sleep(pause)
-		pause = min(2*pause, time.Millisecond)
+		waited = true
+		time.Sleep(turnPause)
 	}
 }
 

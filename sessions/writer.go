@@ -44,7 +44,7 @@ type op struct {
 type writer struct {
 	*conn
 	s       *Store
-	turn    turn
+	turn    *turn
 	known   bool  // whether the memory below is of any worth
 	version int64 // data version that it belongs to
 	log     treeLog

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"worksite/backend/domain"
-	"worksite/backend/failpoint"
 	"worksite/backend/model/modeltest"
 	"worksite/backend/workspace/rooted"
 )
@@ -68,11 +67,9 @@ type site struct {
 	log     string // of the fail points that were reached
 	model   *modeltest.Server
 	session string
-	run     string
 	acks    map[int64]string // seq and hash of every event that was printed
 	unknown int              // calls of which nobody knew, decided by looking
 	retried map[domain.CallID]int
-	reached map[failpoint.Name]int
 }
 
 func newSite(t *testing.T, pause time.Duration) *site {
@@ -137,9 +134,6 @@ func (s *site) read(r io.Reader) {
 			continue // the line that the kill cut, or no event
 		}
 		s.session = string(e.Session)
-		if e.Run != "" {
-			s.run = string(e.Run)
-		}
 		s.acks[e.Seq] = e.Hash.String()
 	}
 }

@@ -81,7 +81,8 @@ func (st *storm) work(t *testing.T, pause time.Duration, of func(failpoint.Name)
 	t.Helper()
 	s := newSite(t, pause)
 	n, point := st.pick(6, of)
-	for s.start(point, 0, "run", "-w", s.dir, "--mode", "auto", "--model", "openai:scripted", "--base-url", s.model.URL+"/v1", "--json", "do the steps") {
+	task := []string{"run", "-w", s.dir, "--mode", "auto", "--model", "openai:scripted", "--base-url", s.model.URL + "/v1", "--json", "do the steps"}
+	for s.start(point, 0, task...) {
 		st.killed(n)
 		if s.session != "" {
 			break
@@ -108,8 +109,10 @@ func (st *storm) work(t *testing.T, pause time.Duration, of func(failpoint.Name)
 		switch v.Run.State {
 		case "unknown":
 			killed = s.decide(point, v.Run.Unknown[0])
-		case "interrupted", "working", "running":
-			killed = s.start(point, after, "continue", s.run, "--json")
+		case "interrupted":
+			killed = s.start(point, after, "continue", s.session, "--json")
+		case "": // killed before the run began
+			killed = s.start(point, after, append(task, "--session", s.session)...)
 		default:
 			t.Fatalf("the run is %s: %s", v.Run.State, v.Run.Reason)
 		}
