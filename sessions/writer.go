@@ -60,7 +60,7 @@ type writer struct {
 }
 
 func newWriter(s *Store, c *conn) *writer {
-	w := &writer{conn: c, s: s, headDue: time.NewTimer(time.Hour)}
+	w := &writer{conn: c, s: s, turn: newTurn(s.path), headDue: time.NewTimer(time.Hour)}
 	w.headDue.Stop()
 	w.forget()
 	if s.unsigned { // a process was killed before it signed its last head
