@@ -186,6 +186,7 @@ func (d *disk) cut(how fate, r *rand.Rand) map[string][]byte {
 		through = len(d.names)
 	case torn, reordered:
 		through = r.IntN(len(d.names) + 1)
+	default: // dropped
 	}
 	for _, op := range d.names[:through] {
 		op.apply(names)

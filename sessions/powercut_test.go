@@ -173,7 +173,7 @@ func recorder(t *testing.T) string {
 // scratch is a folder in memory if there is one: what is examined is copied often.
 func scratch(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "worksite-powercut-")
+	dir, err := os.MkdirTemp("/dev/shm", "worksite-powercut-") //nolint:usetesting // t.TempDir is on the disk
 	if err != nil {
 		return t.TempDir()
 	}

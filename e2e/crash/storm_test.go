@@ -31,8 +31,9 @@ func byReview(n failpoint.Name) bool {
 	case failpoint.FileBeforeRemove, failpoint.FileAfterRemove, failpoint.ReviewRecorded, failpoint.ReviewPut, failpoint.ReviewApplied,
 		failpoint.RestoreRecorded, failpoint.RestoreApplied:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func byRenewal(n failpoint.Name) bool {
@@ -196,6 +197,7 @@ func TestKillStorm(t *testing.T) {
 
 // round is one run and its review.
 func (st *storm) round(t *testing.T, pause time.Duration, of func(failpoint.Name) bool) {
+	t.Helper()
 	s := st.work(t, pause, of)
 	var armed []failpoint.Name
 	seen := s.review(func(command string) (string, func()) {
@@ -205,8 +207,9 @@ func (st *storm) round(t *testing.T, pause time.Duration, of func(failpoint.Name
 				return command == "restore" || command == "undo"
 			case failpoint.ReviewRecorded, failpoint.ReviewApplied:
 				return command == "accept" || command == "reject"
+			default:
+				return byReview(n)
 			}
-			return byReview(n)
 		})
 		return point, func() {
 			armed = append(armed, n)
