@@ -77,18 +77,21 @@ func (st *storm) killed(n failpoint.Name) {
 	}
 }
 
+// pickFunc names the next point to kill at; within is how often it may be passed.
+type pickFunc func(within int) (failpoint.Name, string)
+
 // work lets a site's run come to its end through kills, and checks it.
-func (st *storm) work(t *testing.T, pause time.Duration, of func(failpoint.Name) bool) *site {
+func (st *storm) work(t *testing.T, pause time.Duration, pick pickFunc) *site {
 	t.Helper()
 	s := newSite(t, pause)
-	n, point := st.pick(6, of)
+	n, point := pick(6)
 	task := []string{"run", "-w", s.dir, "--mode", "auto", "--model", "openai:scripted", "--base-url", s.model.URL + "/v1", "--json", "do the steps"}
 	for s.start(point, 0, task...) {
 		st.killed(n)
 		if s.session != "" {
 			break
 		}
-		n, point = st.pick(6, of) // killed before an event was acknowledged: anew
+		n, point = pick(6) // killed before an event was acknowledged: anew
 	}
 	left := 10 // kills, so that it comes to its end
 	for tries := 0; ; tries++ {
@@ -102,7 +105,7 @@ func (st *storm) work(t *testing.T, pause time.Duration, of func(failpoint.Name)
 		n, point = "", ""
 		var after time.Duration
 		if left > 0 {
-			if n, point = st.pick(3, of); point == "" && left > 7 {
+			if n, point = pick(3); point == "" && left > 7 {
 				after = time.Duration(20+rand.IntN(500)) * time.Millisecond
 			}
 		}
@@ -139,7 +142,7 @@ func TestKillStorm(t *testing.T) {
 	if os.Getenv("WORKSITE_SOAK") != "" {
 		st.each = max(20, 1+1000/len(failpoint.Names))
 	}
-	none := func(failpoint.Name) bool { return false }
+	none := func(int) (failpoint.Name, string) { return "", "" }
 	t.Run("undisturbed", func(t *testing.T) {
 		s := st.work(t, 20*time.Millisecond, none)
 		st.reviewed = s.review(func(string) (string, func()) { return "", nil })
@@ -159,6 +162,7 @@ func TestKillStorm(t *testing.T) {
 	if t.Failed() {
 		return
 	}
+	t.Run("faults of before", st.before)
 	inRun := func(n failpoint.Name) bool { return !byReview(n) && !byRenewal(n) }
 	var wg sync.WaitGroup
 	for worker := range 3 { // a storm mostly waits: for the disk and for leases
@@ -198,7 +202,7 @@ func TestKillStorm(t *testing.T) {
 // round is one run and its review.
 func (st *storm) round(t *testing.T, pause time.Duration, of func(failpoint.Name) bool) {
 	t.Helper()
-	s := st.work(t, pause, of)
+	s := st.work(t, pause, func(within int) (failpoint.Name, string) { return st.pick(within, of) })
 	var armed []failpoint.Name
 	seen := s.review(func(command string) (string, func()) {
 		n, point := st.pick(1, func(n failpoint.Name) bool {
@@ -218,5 +222,28 @@ func (st *storm) round(t *testing.T, pause time.Duration, of func(failpoint.Name
 	})
 	if seen != st.reviewed {
 		t.Errorf("after kills at %v the review left\n%s\nundisturbed it leaves\n%s", armed, seen, st.reviewed)
+	}
+}
+
+// before kills where faults were found once: what an effect found before it was
+// not recorded; placeholders of a sandbox were taken for files; a review did not
+// count what it had answered, or called its own work the person's.
+func (st *storm) before(t *testing.T) {
+	in := []failpoint.Name{failpoint.HandAfterEffect, failpoint.SandboxBeforeStart}
+	s := st.work(t, 20*time.Millisecond, func(int) (n failpoint.Name, point string) {
+		if len(in) > 0 {
+			n, in = in[0], in[1:]
+		}
+		return n, string(n)
+	})
+	hit := 0
+	seen := s.review(func(command string) (string, func()) {
+		point := map[string]failpoint.Name{
+			"accept": failpoint.ReviewRecorded, "reject": failpoint.ReviewApplied, "restore": failpoint.RestoreRecorded, "undo": failpoint.ReviewPut,
+		}[command]
+		return string(point), func() { hit++ }
+	})
+	if seen != st.reviewed || hit != len(reviews) || len(in) > 0 {
+		t.Errorf("%d commands were killed; the review left\n%s\nundisturbed it leaves\n%s", hit, seen, st.reviewed)
 	}
 }
