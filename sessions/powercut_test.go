@@ -309,7 +309,7 @@ func lay(dir string, files map[string][]byte, key []byte, head string) error {
 // than synchronous=FULL shows that the test can see a loss.
 func TestPowerCut(t *testing.T) {
 	lib := recorder(t)
-	runs, points, controls, steps := 3, 100, 40, 54
+	runs, points, controls, steps := 3, 100, 40, 36
 	if soaking() {
 		runs, points, controls, steps = 40, 250, 500, 180
 	}
