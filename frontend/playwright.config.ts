@@ -4,7 +4,7 @@ import { defineConfig } from '@playwright/test';
 // server of its own; nothing but loopback is used.
 export default defineConfig({
   testDir: 'e2e',
-  testIgnore: ['screenshots/**'],
+  testIgnore: ['screenshots/**', 'bench/**'],
   outputDir: 'test-results',
   fullyParallel: true,
   workers: process.env.CI ? 1 : 2,

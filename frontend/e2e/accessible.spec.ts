@@ -5,7 +5,7 @@ const themes = ['light', 'dark', 'contrast'] as const;
 for (const theme of themes) {
   // R140: axe finds nothing on any screen, in any theme.
   test(`every screen is accessible in ${theme}`, async ({ page, cell }) => {
-    test.setTimeout(180_000);
+    test.setTimeout(420_000); // axe looks at thirteen screens
     await cell.api('PUT', '/api/settings', { ...(await cell.api<object>('GET', '/api/settings')), theme });
     await page.addInitScript((t) => localStorage.setItem('worksite.theme', t), theme);
     await page.goto(cell.url);

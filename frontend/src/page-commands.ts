@@ -391,6 +391,13 @@ export function pageCommands(app: App, screen: Screen): Command[] {
     },
     { id: 'help.keys', title: c.keys, group: g.help, keys: ['?'], run: screen.keys },
     {
+      id: 'help.notify',
+      title: c.notify,
+      group: g.help,
+      when: () => app.platform.askToNotify !== undefined,
+      run: () => void app.platform.askToNotify?.(),
+    },
+    {
       id: 'view.close',
       title: c.closeLayer,
       group: g.view,

@@ -89,4 +89,29 @@ export class Cell {
     if (made.status !== 0) throw new Error(made.stderr);
     return made.stdout.trim();
   }
+
+  /** The same while the server runs, at a rate: the session's id at once, the end later. */
+  seeding(events: number, rate: number): { session: Promise<string>; done: Promise<void> } {
+    const child = spawn(
+      'go',
+      [
+        'run',
+        './backend/internal/seed',
+        '-home',
+        join(this.home, 'data'),
+        '-events',
+        `${events}`,
+        '-rate',
+        `${rate}`,
+      ],
+      { cwd: repository, stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const session = new Promise<string>((done) =>
+      child.stdout.once('data', (chunk: Buffer) => done(String(chunk).trim())),
+    );
+    const done = new Promise<void>((done, fail) => {
+      child.once('exit', (code) => (code === 0 ? done() : fail(new Error(`seed ended with ${code}`))));
+    });
+    return { session, done };
+  }
 }

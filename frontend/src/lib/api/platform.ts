@@ -42,6 +42,8 @@ export interface Platform {
   /** Shows a file or folder in the file manager; undefined where that is impossible. */
   openPath?: (path: string) => Promise<void>;
   notify(title: string, text: string): void;
+  /** Asks whether notifications may be shown; undefined where nobody needs to be asked. */
+  askToNotify?: () => Promise<void>;
   /** Calls back for files dropped anywhere on the page; returns the end of it. */
   onDrop(drop: (drop: Drop) => void): () => void;
   /** Calls back for paths that Worksite was started with, or that a second start handed over. */
@@ -115,6 +117,9 @@ function browserPlatform(page: Window, mac: boolean): Platform {
     openUrl(url) {
       page.open(url, '_blank', 'noopener,noreferrer');
       return Promise.resolve();
+    },
+    async askToNotify() {
+      if ('Notification' in page) await Notification.requestPermission();
     },
     notify(title, text) {
       if (!('Notification' in page)) return;

@@ -211,7 +211,7 @@ export class App {
   draftOf(session: string): Draft {
     let draft = this.drafts.get(session);
     if (!draft) {
-      draft = new Draft(this.client, () => Promise.resolve(session));
+      draft = new Draft(this.client, () => Promise.resolve(session), this.page.localStorage, session);
       this.drafts.set(session, draft);
     }
     return draft;
@@ -223,17 +223,22 @@ export class App {
     let draft = this.drafts.get(key);
     if (!draft) {
       let made: Promise<string> | null = null;
-      const fresh: Draft = new Draft(this.client, () => {
-        made ??= this.client
-          .newSession({ workspace, mode: fresh.mode, ...(fresh.model ? { model: fresh.model } : {}) })
-          .then((view) => {
-            this.putSession(view);
-            this.drafts.set(view.id, fresh); // and still under its key: the page that shows it may look again
-            return view.id;
-          });
-        made.catch(() => (made = null));
-        return made;
-      });
+      const fresh: Draft = new Draft(
+        this.client,
+        () => {
+          made ??= this.client
+            .newSession({ workspace, mode: fresh.mode, ...(fresh.model ? { model: fresh.model } : {}) })
+            .then((view) => {
+              this.putSession(view);
+              this.drafts.set(view.id, fresh); // and still under its key: the page that shows it may look again
+              return view.id;
+            });
+          made.catch(() => (made = null));
+          return made;
+        },
+        this.page.localStorage,
+        key,
+      );
       fresh.mode = this.settings?.mode || 'ask';
       draft = fresh;
       this.drafts.set(key, draft);

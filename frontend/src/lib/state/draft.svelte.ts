@@ -5,7 +5,7 @@ import type { Attachment, Budget, Mode, ModelRef, Receipt } from '../api/types.g
 
 /** What the person is about to send: kept per session while the page lives. */
 export class Draft {
-  text = $state('');
+  private words = $state('');
   attachments = $state.raw<Attachment[]>([]);
   /** Names of files that are being copied into the workspace. */
   uploading = $state.raw<string[]>([]);
@@ -17,13 +17,30 @@ export class Draft {
   mode = $state<Mode>('ask');
   model = $state.raw<ModelRef | null>(null);
 
-  readonly empty = $derived(this.text.trim() === '' && this.attachments.length === 0);
+  readonly empty = $derived(this.words.trim() === '' && this.attachments.length === 0);
+
+  private readonly key: string;
 
   /** `session` resolves to the id to send to, making the session when there is none. */
   constructor(
     private readonly client: Client,
     private readonly session: () => Promise<string>,
-  ) {}
+    private readonly storage?: Storage,
+    name = '',
+  ) {
+    this.key = `worksite.draft.${name}`;
+    this.words = storage?.getItem(this.key) ?? '';
+  }
+
+  /** Kept on this machine until it is sent: a reload or a crash takes no words away. */
+  get text(): string {
+    return this.words;
+  }
+  set text(text: string) {
+    this.words = text;
+    if (text === '') this.storage?.removeItem(this.key);
+    else this.storage?.setItem(this.key, text);
+  }
 
   /** Copies files into the session's workspace; what fails is told and left out. */
   async attach(picked: Picked): Promise<void> {
