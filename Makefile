@@ -112,6 +112,10 @@ test-ollama: bin/worksite ## against a real Ollama, built from its module
 bench: bin/worksite ## the figures that the README claims, as ratios of one run
 	go run ./backend/internal/bench -binary bin/worksite
 
+.PHONY: bench-ui
+bench-ui: bin/worksite frontend/node_modules/.package-lock.json ## what is felt in the page, measured in Chromium
+	cd frontend && npx playwright test --config e2e/bench/playwright.config.ts
+
 .PHONY: soak
 soak: helper ## the crash tests at length: power cuts, kills at every write, flipped bits, eight writers
 	@build/soak.sh
