@@ -1,3 +1,4 @@
+import { flushSync } from 'svelte';
 import type { ApiError } from '../api/error';
 import { asApiError } from '../api/error';
 import type { Client } from '../api/client';
@@ -81,6 +82,8 @@ export class App {
   );
   readonly waiting: ApprovalView[] = $derived([...this.approvals].sort((a, b) => (a.at < b.at ? -1 : 1)));
 
+  /** Milliseconds that folding and drawing the last frames took. */
+  private flushCost = 0;
   private readonly drafts = new Map<string, Draft>();
   private readonly transport: Transport;
   private readonly page: Window;
@@ -100,9 +103,7 @@ export class App {
       onFrames: (frames) => this.onFrames(frames),
       resync: () => this.resync(),
       onConnection: (connection) => this.onConnection(connection),
-      // A page in the background gets no animation frames, yet must stay true.
-      schedule: (flush) =>
-        config.page.document.hidden ? setTimeout(flush, 50) : requestAnimationFrame(flush),
+      schedule: (flush) => this.schedule(flush),
     });
   }
 
@@ -247,6 +248,21 @@ export class App {
   }
 
   // ---- keeping true
+
+  /** With the next frame; a busy stream in larger pieces, so that frames are left for typing and scrolling. */
+  private schedule(flush: () => void): void {
+    const run = () => {
+      const begun = performance.now();
+      flush();
+      flushSync();
+      this.flushCost = performance.now() - begun;
+    };
+    // A page in the background gets no animation frames, yet must stay true.
+    if (this.page.document.hidden) setTimeout(run, 50);
+    else if (this.flushCost > 6) {
+      setTimeout(() => requestAnimationFrame(run), Math.min(120, this.flushCost * 4));
+    } else requestAnimationFrame(run);
+  }
 
   private async resync(): Promise<number> {
     const cursor = await this.readAll();

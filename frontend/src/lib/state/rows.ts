@@ -58,6 +58,10 @@ function folding(call: Call): { family: 'look' | 'edit' | 'run'; from: number } 
   }
 }
 
+// Rows of entries that did not change are the same objects as before.
+const itemRows = new WeakMap<Item, Extract<Row, { type: 'item' }>>();
+const callRows = new WeakMap<Call, Extract<Row, { type: 'call' }>>();
+
 /** Turns a fold into rows. `isOpen` says which groups the person opened. */
 export function rowsOf(fold: Fold, isOpen: (key: string) => boolean): Row[] {
   const rows: Row[] = [];
@@ -67,15 +71,17 @@ export function rowsOf(fold: Fold, isOpen: (key: string) => boolean): Row[] {
   for (const item of fold.items) {
     if (item.type === 'call' && fold.calls.get(item.callId)?.name === 'plan') newestPlan = item.callId;
   }
-  const callRow = (call: Call, seq: number, nested: boolean): Row => ({
-    type: 'call',
-    key: call.id,
-    seq,
-    call,
-    approval: approvals.get(call.id) ?? null,
-    nested,
-    newestPlan: call.id === newestPlan,
-  });
+  const callRow = (call: Call, seq: number, nested: boolean): Row => {
+    const approval = approvals.get(call.id) ?? null;
+    const newest = call.id === newestPlan;
+    const known = callRows.get(call);
+    // The same row again is not drawn again.
+    if (known && known.approval === approval && known.nested === nested && known.newestPlan === newest)
+      return known;
+    const row = { type: 'call' as const, key: call.id, seq, call, approval, nested, newestPlan: newest };
+    callRows.set(call, row);
+    return row;
+  };
 
   const { items } = fold;
   for (let i = 0; i < items.length; i++) {
@@ -85,7 +91,9 @@ export function rowsOf(fold: Fold, isOpen: (key: string) => boolean): Row[] {
       // An answer that only called tools has nothing to read.
       if (item.type === 'answer' && item.state === 'done' && item.text.trim() === '' && item.thinking === '')
         continue;
-      rows.push({ type: 'item', key: item.key, seq: item.seq, item });
+      let row = itemRows.get(item);
+      if (!row) itemRows.set(item, (row = { type: 'item', key: item.key, seq: item.seq, item }));
+      rows.push(row);
       continue;
     }
     const first = fold.calls.get(item.callId);
