@@ -1,4 +1,4 @@
-import type { Page } from '@playwright/test';
+import type { CDPSession, Page } from '@playwright/test';
 import { expect, sampleSession, test } from '../support/test';
 
 interface Felt {
@@ -9,9 +9,15 @@ interface Felt {
   busy: number;
 }
 
+const clients = new WeakMap<Page, CDPSession>();
+
 async function worked(page: Page): Promise<{ task: number; at: number }> {
-  const client = await page.context().newCDPSession(page);
-  await client.send('Performance.enable');
+  let client = clients.get(page);
+  if (!client) {
+    client = await page.context().newCDPSession(page);
+    await client.send('Performance.enable');
+    clients.set(page, client);
+  }
   const { metrics } = await client.send('Performance.getMetrics');
   const of = (name: string) => metrics.find((m) => m.name === name)?.value ?? 0;
   return { task: of('TaskDuration'), at: of('Timestamp') };
