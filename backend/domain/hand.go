@@ -62,6 +62,11 @@ const (
 	ProbeUnknown ProbeResult = "unknown"
 )
 
+// PlaceholderTime is the modification time of the empty files and folders that a
+// sandbox puts where a protected path is missing while a command runs. By it, by
+// their emptiness and by their permissions they are told from a person's files.
+var PlaceholderTime = time.Unix(981173106, 0) // on a whole, even second, which every file system keeps
+
 // UnknownEffect is a call that began and of which nobody can say whether it took
 // effect: it came back neither with a result nor with an error of its own.
 type UnknownEffect struct {

@@ -4,23 +4,22 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"time"
+
+	"worksite/backend/domain"
 )
 
 // A ghost is the placeholder of a protected path that does not exist: an empty file
 // or folder for the mount to lie on, made before a command and removed after it. It
 // is recognised by what it is, never by memory alone, so that a crash can leave it
 // and any later start can tell it from a person's file: empty, its own permissions,
-// and a modification time of 2001.
-var ghostTime = time.Unix(981173106, 0) // on a whole, even second, which every file system keeps
-
+// and domain.PlaceholderTime.
 const (
 	ghostFile fs.FileMode = 0o444
 	ghostDir  fs.FileMode = 0o555
 )
 
 func isGhost(p string, info fs.FileInfo) bool {
-	if !info.ModTime().Equal(ghostTime) {
+	if !info.ModTime().Equal(domain.PlaceholderTime) {
 		return false
 	}
 	switch {
@@ -55,7 +54,7 @@ func makeGhost(g Ghost) bool {
 		}
 		_ = f.Close()
 	}
-	if os.Chmod(g.Path, mode) != nil || os.Chtimes(g.Path, ghostTime, ghostTime) != nil || !ghostAt(g.Path) {
+	if os.Chmod(g.Path, mode) != nil || os.Chtimes(g.Path, domain.PlaceholderTime, domain.PlaceholderTime) != nil || !ghostAt(g.Path) {
 		_ = os.Remove(g.Path) // it could not be told from a person's file later
 		return false
 	}

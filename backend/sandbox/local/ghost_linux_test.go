@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"worksite/backend/domain"
+
 	"worksite/backend/process"
 	"worksite/backend/sandbox"
 )
@@ -104,7 +106,7 @@ func TestGhostsAreToldFromFiles(t *testing.T) {
 	check(false, "a person's empty file")
 	write(t, p, "text")
 	_ = os.Chmod(p, 0o444)
-	_ = os.Chtimes(p, ghostTime, ghostTime)
+	_ = os.Chtimes(p, domain.PlaceholderTime, domain.PlaceholderTime)
 	check(false, "a file with text and our time")
 	if makeGhost(Ghost{filepath.Join(dir, "no", "parent"), false}) {
 		t.Error("a ghost without a parent")

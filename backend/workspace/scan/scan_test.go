@@ -417,6 +417,38 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// What a sandbox puts in place of a missing protected path is no file of the
+// workspace; a person's empty file of the same name is.
+func TestPlaceholdersAreNotSeen(t *testing.T) {
+	f := newFixture(t, Limits{})
+	f.write(t, "kept.txt", "x")
+	f.write(t, ".envrc", "") // the person's own
+	for _, name := range []string{"AGENTS.md", ".mcp.json"} {
+		f.write(t, name, "")
+		if err := os.Chmod(filepath.Join(f.dir, name), 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(f.dir, ".vscode"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"AGENTS.md", ".mcp.json", ".vscode"} {
+		if err := os.Chtimes(filepath.Join(f.dir, name), domain.PlaceholderTime, domain.PlaceholderTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := paths(f.scan(t)); !slices.Equal(got, []string{".envrc", "kept.txt"}) {
+		t.Errorf("the scan sees %q", got)
+	}
+	var walked []string
+	if err := Walk(ctx, f.root, ".", true, func(rel string, _ fs.DirEntry) error {
+		walked = append(walked, rel)
+		return nil
+	}); err != nil || !slices.Equal(walked, []string{".envrc", "kept.txt"}) {
+		t.Errorf("a walk sees %q, %v", walked, err)
+	}
+}
+
 func TestIsGit(t *testing.T) {
 	for _, n := range []string{".git", ".GIT", ".Git", ".git.", ".git ", "git~1", "GIT~1", ".g\u200cit", "\ufeff.git"} {
 		if !IsGit(n) {

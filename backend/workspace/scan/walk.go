@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"worksite/backend/domain"
 	"worksite/backend/workspace/ignore"
 	"worksite/backend/workspace/rooted"
 )
@@ -102,7 +103,7 @@ func list(root *os.Root, dir string, m *ignore.Matcher, withIgnored bool, temp f
 			}
 			return true
 		}
-		if IsGit(d.Name()) {
+		if IsGit(d.Name()) || isPlaceholder(d) {
 			return true
 		}
 		if d.Name() == ".gitignore" && d.Type().IsRegular() && !withIgnored {
@@ -112,6 +113,20 @@ func list(root *os.Root, dir string, m *ignore.Matcher, withIgnored bool, temp f
 	})
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, m, nil
+}
+
+// isPlaceholder reports what a sandbox put into a missing path's place while a
+// command runs there; it is no file of the workspace. Only names that are ever
+// protected are looked at.
+func isPlaceholder(d fs.DirEntry) bool {
+	if name := d.Name(); !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".md") {
+		return false
+	}
+	info, err := d.Info()
+	if err != nil || !info.ModTime().Equal(domain.PlaceholderTime) {
+		return false
+	}
+	return info.Mode() == 0o444 && info.Size() == 0 || info.Mode() == fs.ModeDir|0o555
 }
 
 // maxSmall bounds what is read of an ignore file, bytes.
