@@ -17,9 +17,8 @@ import (
 var dist embed.FS
 
 // Policy is the Content-Security-Policy of every page and asset. Nothing remote,
-// no inline script; inline styles alone are allowed, because the editor and the
-// highlighter set them.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
+// nothing inline.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; " +
 	"img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; " +
 	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -52,7 +52,7 @@ func TestHandler(t *testing.T) {
 }
 
 func TestPolicyAllowsNothingRemote(t *testing.T) {
-	for _, part := range []string{"*", "http", "ws:", "wss:", "'unsafe-eval'", "script-src 'self' 'unsafe"} {
+	for _, part := range []string{"*", "http", "ws:", "wss:", "'unsafe-"} {
 		if strings.Contains(Policy, part) {
 			t.Errorf("the policy contains %q", part)
 		}
