@@ -12,8 +12,13 @@ import (
 const batch = 500
 
 // gather is how long Next waits for more after the first sign of news, so that a
-// burst becomes few frames and a page draws once for it.
-const gather = 12 * time.Millisecond
+// burst becomes few frames and a page draws once for it; gatherBusy is that while
+// much arrives, when a page has better to do than to draw each piece of it.
+const (
+	gather     = 12 * time.Millisecond
+	gatherBusy = 100 * time.Millisecond
+	busy       = 12 // events in one update that count as much
+)
 
 // Update is what a reader has not seen yet. Events are in ledger order and
 // without a gap after the position the subscription had.
@@ -28,6 +33,7 @@ type Subscription struct {
 	hub    *Hub
 	cursor int64
 	rev    int64
+	much   bool                // the last update had many events
 	sent   map[string][2]int64 // text and thinking offsets sent, by id
 }
 
@@ -48,6 +54,9 @@ func (s *Subscription) Cursor() int64 { return s.cursor }
 // Next waits until there is something new and returns it. When ctx ends first it
 // returns an empty update and no error, so that a caller can send a sign of life.
 func (s *Subscription) Next(ctx context.Context) (Update, error) {
+	if s.much {
+		pause(ctx, gatherBusy)
+	}
 	first := true
 	for {
 		events, err := s.hub.history.ReadLedger(ctx, s.cursor, batch)
@@ -61,6 +70,7 @@ func (s *Subscription) Next(ctx context.Context) (Update, error) {
 		wake := s.collect(&u)
 		if len(events) > 0 {
 			s.cursor = events[len(events)-1].Pos
+			s.much = len(events) >= busy && len(events) < batch // a full one is catching up
 			return u, nil
 		}
 		if len(u.Live)+len(u.Notices) > 0 {
@@ -95,13 +105,17 @@ func (s *Subscription) wait(ctx context.Context, wake <-chan struct{}) error {
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	t := time.NewTimer(gather)
+	pause(ctx, gather)
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	return nil
 }
 
 // collect adds what is live and new; it returns the channel that closes at the

@@ -9,4 +9,5 @@ export default defineConfig({
   outputDir: '../../test-results',
   workers: 1,
   timeout: 300_000,
+  use: { ...base.use, trace: 'off' }, // taking snapshots would be measured with it
 });
