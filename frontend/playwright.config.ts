@@ -4,8 +4,6 @@ import { defineConfig } from '@playwright/test';
 // server of its own; nothing but loopback is used.
 export default defineConfig({
   testDir: 'e2e',
-  // One more try on a loaded CI machine; what needed it is listed as flaky.
-  retries: process.env['CI'] ? 1 : 0,
   testIgnore: ['screenshots/**', 'bench/**'],
   outputDir: 'test-results',
   fullyParallel: true,
