@@ -28,18 +28,19 @@ func (s *Service) newModels() *model.Registry {
 
 // Models lists what can be chosen, and for each provider what is missing.
 func (s *Service) Models(ctx context.Context) (ModelsView, error) {
-	list, err := s.models.Models(ctx)
-	if err != nil {
+	list, states := s.models.Look(ctx)
+	if err := ctx.Err(); err != nil {
 		return ModelsView{}, err
 	}
 	s.mu.Lock()
 	chosen := s.settings.Model
 	s.mu.Unlock()
 	out := ModelsView{Chosen: chosen, Models: list}
-	for _, p := range s.models.Providers(ctx) {
+	for _, p := range states {
 		out.Providers = append(out.Providers, ProviderView{Name: p.Name, State: p.State, Message: p.Message, Hint: p.Hint, BaseURL: p.BaseURL})
 	}
 	if chosen.Provider == "" {
+		var err error
 		if out.Chosen, err = s.models.Pick(ctx); err != nil {
 			return ModelsView{}, err
 		}
