@@ -229,7 +229,7 @@ func (f *fixture) reject(rel string, hunks ...string) {
 func (f *fixture) runGit(args ...string) string {
 	f.t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		f.t.Skip("git is not installed")
+		f.t.Skip("skipped: git is not installed")
 	}
 	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.org"}, args...)...)
 	cmd.Dir = f.dir

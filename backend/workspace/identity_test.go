@@ -153,7 +153,7 @@ func TestReusedInode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.born == 0 {
-			t.Skip("this file system has no creation times")
+			t.Skip("skipped: this file system has no creation times")
 		}
 		if loc := f.state(f.ws.ID); loc.State != StateReplaced {
 			t.Fatalf("%+v", loc)

@@ -42,7 +42,7 @@ func write(t testing.TB, dir, rel, content string) {
 func folder(t testing.TB) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
+		t.Skip("skipped: git is not installed")
 	}
 	d, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

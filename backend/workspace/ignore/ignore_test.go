@@ -55,7 +55,7 @@ func ours(m *Matcher, p string) bool {
 func needGit(t testing.TB) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
+		t.Skip("skipped: git is not installed")
 	}
 	root := t.TempDir()
 	if out, err := exec.Command("git", "-C", root, "init", "-q").CombinedOutput(); err != nil {

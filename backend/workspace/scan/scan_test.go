@@ -251,7 +251,7 @@ func TestBecomesIgnored(t *testing.T) {
 func git(t testing.TB, dir string, args ...string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
+		t.Skip("skipped: git is not installed")
 	}
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.org"}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent"}
@@ -315,7 +315,7 @@ func TestOddFiles(t *testing.T) {
 	f := newFixture(t, Limits{})
 	f.write(t, "ok", "x")
 	if err := exec.Command("mkfifo", filepath.Join(f.dir, "pipe")).Run(); err != nil {
-		t.Skip("no mkfifo")
+		t.Skip("skipped: no mkfifo")
 	}
 	must(t, os.WriteFile(filepath.Join(f.dir, "bad\xff"), []byte("x"), 0o600))
 	f.write(t, "café/ü %41.txt", "x")
