@@ -54,7 +54,7 @@ func inPython(t *testing.T, key string, files ...string) (out []check.Verdict) {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("Python 3 is not installed: the second implementation cannot be asked")
+		t.Skip("skipped: Python 3 is not installed: the second implementation cannot be asked")
 	}
 	cmd := exec.CommandContext(t.Context(), python, append([]string{"python/worksite_verify.py", "--json", "--key", key}, files...)...)
 	var errs bytes.Buffer

@@ -26,7 +26,7 @@ func TestExhaustedWatchesDegrade(t *testing.T) {
 		}
 		out, err := cmd.CombinedOutput()
 		if err != nil && cmd.ProcessState == nil {
-			t.Skipf("no user namespaces here: %v", err)
+			t.Skipf("skipped: no user namespaces here: %v", err)
 		}
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -37,7 +37,7 @@ func TestExhaustedWatchesDegrade(t *testing.T) {
 	f := newFixture(t)
 	f.write("a", "a")
 	if err := os.WriteFile("/proc/sys/user/max_inotify_instances", []byte("0"), 0); err != nil {
-		t.Skipf("the limit cannot be set here: %v", err)
+		t.Skipf("skipped: the limit cannot be set here: %v", err)
 	}
 	ch, err := f.Watch(ctx, f.ws.ID)
 	if err != nil {

@@ -36,7 +36,7 @@ type screen struct {
 func newScreen(t *testing.T) *screen {
 	t.Helper()
 	if os.Getenv("WORKSITE_WINDOW") != "1" {
-		t.Skip("set WORKSITE_WINDOW=1, or run `make window-smoke`")
+		t.Skip("skipped: set WORKSITE_WINDOW=1, or run `make window-smoke`")
 	}
 	s := &screen{t: t}
 	home := t.TempDir()

@@ -115,7 +115,7 @@ func real(t testing.TB, files map[string]string) *realParts {
 		t.Fatal(err)
 	}
 	if st := box.Status(t.Context()); !st.OK {
-		t.Skipf("no sandbox here: %s", st.Detail)
+		t.Skipf("skipped: no sandbox here: %s", st.Detail)
 	}
 	blobs, err := blob.New(filepath.Join(data, "blobs"))
 	if err != nil {
